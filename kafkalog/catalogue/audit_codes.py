@@ -92,6 +92,53 @@ AUDITS: Final[dict[str, Code]] = {
         follows=("base-offset-wrong", "segment-foreign"),
         lowered_by=(Reason.NO_CONSUMER_READS, Reason.COPY_EXPLAINS),
     ),
+    "sequence-begins-late": Code(
+        WARNING,
+        "An idempotent producer's first batch in a log that begins at offset 0 has a sequence above 0: what it sent"
+        " before, one record for each sequence from 0 on, is not there.",
+        "Certain that the log has no such records, and that nothing was deleted or cleaned. If the topic was made again"
+        " under its name while the producer went on, or another replica became leader without these records, they had"
+        " been written: the metadata log says when the topic was created.",
+        "A leader that knows nothing of a producer accepts any sequence, so batches that were refused before, as by a"
+        " leader that was not known yet, leave a hole that nobody notices.",
+        "Compare the producer's own log, from its start on, with the first offsets: write again what is missing. Look"
+        " for NOT_LEADER_OR_FOLLOWER and expired batches there, and for a second creation of the topic in the metadata"
+        " log.",
+        kind="records-lost",
+        cause="never-arrived",
+        story="losses",
+        traits=Trait.OF_PRODUCER | Trait.OF_LOG | Trait.MAY_BE_HEALTHY,
+        follows=("base-offset-wrong", "segment-foreign"),
+        lowered_by=(Reason.NO_CONSUMER_READS,),
+    ),
+    "timestamps-too-old": Code(
+        WARNING,
+        "A segment's largest timestamp is in seconds, or 0: a broker, for which it is milliseconds, reads a time of"
+        " 1970.",
+        "Almost certain of seconds: as seconds the number is a time between 2010 and 2040. 0 is what clients send that"
+        " set no time.",
+        "retention.ms counts from a segment's largest timestamp: where cleanup.policy has delete, the segments go at"
+        " its next run (log.retention.check.interval.ms), the active one too. Time indexes have the times of 1970.",
+        "Set retention.ms=-1 on the topic at once, correct the client, and set message.timestamp.before.max.ms, by"
+        " which brokers refuse such records, or message.timestamp.type=LogAppendTime. Copy what must be kept.",
+        kind="clocks-wrong",
+        cause="past-timestamp",
+        traits=Trait.OF_LOG,
+    ),
+    "timestamps-too-new": Code(
+        WARNING,
+        "A segment's largest timestamp is in microseconds or nanoseconds: a broker, for which it is milliseconds, reads"
+        " a time thousands of years ahead.",
+        "Almost certain: in the other unit the number is a time between 2010 and 2040.",
+        "retention.ms counts from a segment's largest timestamp, and stops at the first segment that it does not"
+        " delete: these and all after them stay. retention.bytes deletes them all the same. Time indexes take no later"
+        " time.",
+        "Correct the client, and set message.timestamp.after.max.ms, by which brokers refuse such records. Set"
+        " retention.bytes for a while, or delete up to the last such offset with kafka-delete-records.",
+        kind="clocks-wrong",
+        cause="future-timestamp",
+        traits=Trait.OF_LOG,
+    ),
     "offset-gap-lost": Code(
         ERROR,
         "Offsets are missing and nothing legal explains it: a segment is lost, or bytes are damaged.",
@@ -360,10 +407,27 @@ AUDITS: Final[dict[str, Code]] = {
         " is a note.",
         "Beyond the end a consumer is moved to where auto.offset.reset says, often past records. In another history it"
         " goes on in the middle of records that it never got, unless it checks the leader epoch.",
-        "Find out what the log lost with kafkalog txn-audit; it has the line that sets each group back.",
+        "Set each group back to where its history ends before its consumers start again: auto.offset.reset would move"
+        " them to an end of the log. kafkalog txn-audit has the line for each.",
         kind="records-lost",
         cause="log-cut-short",
         lowered_by=(Reason.MAY_BE_THERE,),
+    ),
+    "offset-went-back": Code(
+        NOTE,
+        "A group committed a lower offset than the one before for the same partition.",
+        "Certain for the records that are here; compaction may have removed steps between.",
+        "The group's consumers go on at the lower offset, and get the records from there on again.",
+        "Normal after kafka-consumer-groups --reset-offsets. Otherwise look for a member that committed late, after a"
+        " rebalance gave its partition to another one.",
+    ),
+    "offset-deleted": Code(
+        NOTE,
+        "What a group had committed for a partition was deleted: a tombstone follows the commit.",
+        "Certain; the records do not show whether it expired, or who deleted it.",
+        "The group starts there where auto.offset.reset says: at the end, past all that is there, or at the start.",
+        "Compare its time with offsets.retention.minutes after the group became empty; set the group back to the offset"
+        " that is named if it should go on there.",
     ),
     "offset-before-start": Code(
         NOTE,

@@ -318,11 +318,14 @@ FILES: Final[dict[str, Code]] = {
     ),
     "files-cleaned": Code(
         NOTE,
-        "Files with the suffix .cleaned: the cleaner was interrupted, or is still running.",
-        "By their names, which are what the broker uses.",
-        "A starting broker deletes them; the segments that they were made from are in place.",
-        "If the broker neither stopped nor crashed, look in log-cleaner.log for the partition: a cleaner that failed"
-        " leaves them forever, and cleans no more. Otherwise nothing is to do; they can be dumped.",
+        "Files with the suffix .cleaned: the cleaner was interrupted, is still running, or failed.",
+        "By their names, which are what the broker uses. After a stop in order it had failed: who interrupts a cleaning"
+        " deletes them, a failure does not.",
+        "A starting broker deletes them; the segments that they were made from are in place. A partition in which the"
+        " cleaner failed is not cleaned until the broker starts again, and fails again if the cause stays.",
+        "If the broker neither stopped nor crashed, or the message says that it failed, look in log-cleaner.log for the"
+        " partition. An index that is full needs a higher segment.index.bytes or a lower segment.bytes. Otherwise"
+        " nothing is to do; they can be dumped.",
         line="cleaning",
     ),
     "files-swap": Code(
@@ -443,6 +446,20 @@ FILES: Final[dict[str, Code]] = {
         traits=Trait.OF_LOG,
         follows=("base-offset-wrong", "leader-epoch-wrong", "segment-foreign", "leader-epoch-decreasing"),
         lowered_by=(Reason.COPY_EXPLAINS,),
+    ),
+    "remote-epochs-missing": Code(
+        ERROR,
+        "leader-epoch-checkpoint begins after the start of a log in two tiers: the broker has no leader epoch for"
+        " offsets whose records are in remote segments alone.",
+        "Certain for the files of a stopped broker; the remote segments themselves are whole.",
+        "Consumers and followers that read there get OFFSET_OUT_OF_RANGE, and auto.offset.reset moves them past the"
+        " records: a broker looks a remote segment up by the leader epoch. The expiration task takes segments whose"
+        " epochs are not in the checkpoint for unreferenced, and deletes them.",
+        "Stop the broker, and restore the entries of leader-epoch-checkpoint: the .leader_epoch_checkpoint of the"
+        " newest remote segment, or another replica, has them. Copy the remote segments before.",
+        kind="records-unreadable",
+        cause="epochs-missing",
+        traits=Trait.OF_LOG,
     ),
     "copy-skewed": Code(
         WARNING,

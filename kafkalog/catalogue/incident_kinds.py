@@ -126,6 +126,13 @@ INCIDENT_KINDS: Final[dict[str, IncidentKind]] = {
         "Search the broker's own log for LogCleaner; mend what it failed at, then restart the broker.",
         title="The cleaner stopped in",
     ),
+    "clocks-wrong": IncidentKind(
+        "Timestamps of records are no milliseconds: seconds, microseconds, nanoseconds or 0. Brokers read other times.",
+        "Almost certain: the same number in the other unit is a time between 2010 and 2040.",
+        "They get the records until retention deletes them; searches by time find the wrong ones.",
+        "Correct the client that stamps the records, and see to retention before it runs.",
+        title="Brokers read other times than were meant in",
+    ),
     "remote-store-behind": IncidentKind(
         "The remote store does not have what it should, or has what nothing needs: copies that fail, attempts that were"
         " given up, objects that no metadata has.",

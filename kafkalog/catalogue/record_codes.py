@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 
 from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code
@@ -118,7 +119,19 @@ RECORDS: Final[dict[str, Code]] = {
         follows=("base-offset-wrong",),
     ),
     "last-offset-delta-negative": _refused("A batch's last offset is below its first offset."),
-    "records-count-above-offsets": _refused("A batch counts more records than it has offsets."),
+    "records-count-above-offsets": replace(
+        _accepted(
+            ERROR,
+            "A batch counts more records than it has offsets: the offsets of its last records are given again to the"
+            " records that follow.",
+            "A consumer goes through all records of the batch and is given those whose offset is not below its"
+            " position: of several with one offset the first that it meets, without an error. After a fetch it goes on"
+            " after the batch's last offset, so that it may get records twice. Newer brokers refuse such a batch from"
+            " clients.",
+        ),
+        next="Print all records with kafkalog dump --table records, and write those again that consumers skipped;"
+        " correct the client, which writes a wrong lastOffsetDelta.",
+    ),
     "codec-not-of-magic": _accepted(
         WARNING,
         "A message of magic 0 or 1 is compressed with zstd, which came with magic 2.",

@@ -10,17 +10,21 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Final
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
 from kafkalog.files.names import FileKind, FileName, parse_name
+from kafkalog.files.opening import open_source
 from kafkalog.findings import Finding
+from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.quantities import many
 from kafkalog.segments.segment import possible_chunks
 
-__all__ = ["end_of_segment", "left_over", "put_aside"]
+__all__ = ["FAILED", "end_of_segment", "left_over", "put_aside"]
 
 _ASIDE = {
     "-delete": "the topic was deleted; the broker deletes this directory one minute after its next start",
@@ -52,10 +56,7 @@ def left_over(where: LogDirectory | PartitionDirectory) -> Iterator[Finding]:
         yield _of(where, "files-deleted", deleted, "the broker deletes them first at its next start")
     lowest = _lowest(names.get(".cleaned", []))
     if cleaned := names.get(".cleaned"):
-        yield _of(
-            where, "files-cleaned", cleaned,
-            "left by an interrupted cleaning, not part of the log; the broker deletes them at its next start",
-        )  # fmt: skip
+        yield _of(where, "files-cleaned", cleaned, _why_cleaned(where, cleaned))
     yield from _swaps(where, names.get(".swap", []), lowest)
     if unfinished := names.get(".tmp"):
         yield _of(where, "files-unfinished", unfinished, _UNFINISHED)
@@ -102,6 +103,48 @@ def end_of_segment(path: str, base: int) -> int:
 
 def _lowest(named: Named) -> int | None:
     return min((parsed.offset for _, parsed in named if parsed.offset is not None), default=None)
+
+
+FAILED: Final = "left by a cleaning that failed"
+
+
+def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
+    """Say why there are ``.cleaned`` files: whoever interrupts a cleaning in order deletes them, a failure does not.
+
+    LogCleaner deletes what a LogCleaningAbortedException leaves, as a stop throws it, and nothing after any other.
+    """
+    if not where.clean_shutdown:
+        return "left by an interrupted cleaning, not part of the log; the broker deletes them at its next start"
+    sizes = ((name, _full_size(os.path.join(where.log, name), parsed.kind)) for name, parsed in cleaned)
+    full = [(name, size) for name, size in sizes if size]
+    why = "".join(
+        f" ({name} is full with {size} bytes: raise segment.index.bytes, or lower segment.bytes)"
+        for name, size in full[:1]
+    )
+    return (
+        f"{FAILED}{why}: a stop in order deletes those of an interrupted one; they are not part of the log, the broker"
+        " has not cleaned the partition since, deletes them at its next start, and then tries again"
+    )
+
+
+# The size of an index's entry, and how many at its end it keeps free: TimeIndex.isFull.
+_ENTRIES: Final = {FileKind.OFFSET_INDEX: (OFFSET_INDEX_ENTRY.size, 0), FileKind.TIME_INDEX: (TIME_INDEX_ENTRY.size, 1)}
+
+
+def _full_size(path: str, kind: FileKind) -> int:
+    """Return the size of an index that has no room for another entry, 0 for one that has, and for other files.
+
+    An index is made as large as it may get, of zeros, and cut when its segment is closed.
+    """
+    if kind not in _ENTRIES:
+        return 0
+    entry, free = _ENTRIES[kind]
+    try:
+        with closing(open_source(path)) as source:
+            last = source.size - entry * (1 + free)
+            return source.size if last >= 0 and any(source.read_bytes(last, entry)) else 0
+    except UnreadableError:
+        return 0
 
 
 def _of(where: PartitionDirectory, code: str, named: Sequence[tuple[str, FileName]], words: str) -> Finding:

@@ -6,6 +6,7 @@ read again where they contradict each other: brokers upload and delete meanwhile
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -427,6 +428,7 @@ def tier_findings(tier: Tier, directory: PartitionDirectory) -> Iterator[Finding
     local_start = local[0].base_offset if local else tier.highest_remote_offset + 1
     start = tier.log_start(directory.checkpoints.get("log_start"), local_start)
     yield from _lost(tier, directory)
+    yield from _without_epochs(tier, directory, start)
     for one in tier.segments:
         yield from _of_segment(tier, one, start, local_start)
     yield from _overlaps(tier)
@@ -468,6 +470,31 @@ def _lost(tier: Tier, directory: PartitionDirectory) -> Iterator[Finding]:
             f"{offset_range(first, last).capitalize()} {verb} neither local nor remote: {why}{kept}",
             offset=first, last_offset=last, found=last - first + 1,
         )  # fmt: skip
+
+
+def _without_epochs(tier: Tier, directory: PartitionDirectory, start: int) -> Iterator[Finding]:
+    """Yield that a broker finds no leader epoch for offsets of remote segments: by that it looks segments up.
+
+    RemoteLogManager.read asks the leader epoch cache first, and deletes segments as unreferenced whose epochs it lacks.
+    """
+    begins = min((first for _, first in directory.leader_epochs), default=start)
+    copied = [one for one in tier.copied if one.log is not None]
+    hidden = [one for one in copied if one.end_offset >= start and one.start_offset < begins]
+    if begins <= start or not hidden:
+        return
+    objects = (name for one in reversed(tier.copied) for suffix, name in one.side_files if suffix == _EPOCHS)
+    kept = next(objects, None)
+    path = os.path.join(directory.log, "leader-epoch-checkpoint")
+    yield directory.finding(
+        "remote-epochs-missing", path,
+        f"leader-epoch-checkpoint begins at offset {begins}, the log at {start}: the broker has no leader epoch for"
+        f" {offset_range(start, begins - 1)}, and finds none of the {many(len(hidden), 'remote segment')} there"
+        f"{'' if kept is None else f'; {kept} has the epochs'}",
+        offset=start, last_offset=begins - 1, needed=start, found=begins,
+    )  # fmt: skip
+
+
+_EPOCHS: Final = ".leader_epoch_checkpoint"
 
 
 def _end(one: RemoteSegment) -> int:

@@ -6,10 +6,10 @@ One line for each, with its time, id and place; ten lines of a kind, then a coun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.incidents import TORN
+from kafkalog.auditing.incidents import AT_LEAST, TORN
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE, is_proved
@@ -43,14 +43,15 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
     """Return the lines of an audit, kind by kind."""
     about = source.about()
     ends = ends_of(about)
+    here = None if source.scope else {f"{row['topic']}-{row['partition']}" for row in source.rows("partitions")}
     starts = {
         (row["topic"], row["partition"]): row["log_start_offset"]
         for row in source.rows("partitions")
         if row["log_start_offset"] > 0 and row["log"] in logs
     }
     kinds = (
-        list(_aborted(incidents, counts)),
-        [_torn(row) for row in incidents if row["kind"] == "transaction-torn" or row["cause"] == "marker-lost"],
+        list(_aborted(incidents, counts, here)),
+        [_torn(row, here) for row in incidents if row["kind"] == "transaction-torn" or row["cause"] == "marker-lost"],
         [_open(one, ends, starts) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
@@ -97,7 +98,7 @@ _SAID: Final = {
 }
 
 
-def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
+def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | None) -> Iterator[Line]:
     """Yield whose transactions others aborted: what their own clients aborted is in the counts."""
     for label in _LABELS.values():
         for row in incidents:
@@ -118,7 +119,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted) -> Iterator[Line]:
                 said += (
                     f" with another timeout, {age(counts.raised[who])}, and wrote nothing, as Admin.fenceProducers does"
                 )
-            yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row)}", number)
+            yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row, here)}", number)
 
 
 def _who(row: Row) -> str:
@@ -130,11 +131,11 @@ def _who(row: Row) -> str:
     return f"producer{several} {listed(map(str, row['producer_ids'] or ()), row['producer_ids_total'])}"
 
 
-def _torn(row: Row) -> Line:
+def _torn(row: Row, here: Collection[str] | None) -> Line:
     """Say which transaction ended differently in its partitions, and where."""
     when = "" if row["since_ms"] is None else f" at {iso(row['since_ms'])}"
     how, but = TORN[row["cause"]]
-    records = _its_records(row) if row["records"] else f"its records in {_places(row)} were aborted"
+    records = _its_records(row, here) if row["records"] else f"its records in {_places(row)} were aborted"
     number = row["transactions"] or 1
     said = records.removesuffix("aborted") + how
     several = f", {number_of(number, 'transaction')}" if number > 1 else ""
@@ -146,16 +147,34 @@ def _places(row: Row) -> str:
     return listed(row["partitions"], row["partitions_total"])
 
 
-def _its_records(row: Row) -> str:
+def _away(row: Row, here: Collection[str] | None) -> list[str]:
+    """Name the partitions that are not among the inputs; a question about single ids leaves out other logs, too."""
+    return [] if here is None else [name for name in row["partitions"] or () if name not in here]
+
+
+def _left_nothing(row: Row, here: Collection[str] | None) -> str:
+    """Say why no records of a transaction are known: it wrote none, or where it wrote is not among the inputs."""
+    away = _away(row, here)
+    more = (row["partitions_total"] or 0) - len(row["partitions"] or ())
+    if away:
+        return f"its partitions are not among the inputs: {listed(away, len(away) + more)}"
+    return f"it had no records in {_places(row)}" if row["partitions"] else "it had written nothing"
+
+
+def _its_records(row: Row, here: Collection[str] | None) -> str:
     """Say which records were aborted with a transaction, or with several."""
     places = _places(row)
     if row["records"] is None:
-        return f"its partitions are not among the inputs: {places}" if places else "it had written nothing"
+        return _left_nothing(row, here)
     where = f" at offsets {row['first_offset']}-{row['last_offset']}" if row["first_offset"] is not None else ""
     if row["first_offset"] is not None and row["first_offset"] == row["last_offset"]:
         where = f" at offset {row['first_offset']}"
     verb = "was" if row["records"] == 1 else "were"
-    return f"{number_of(row['records'], 'record')} in {places}{where} {verb} aborted"
+    skipped = str((row["consumers"] or {}).get("read_committed", ""))
+    at_least = AT_LEAST if AT_LEAST in skipped else ""
+    away = _away(row, here)
+    missing = f"; not among the inputs: {listed(away, len(away))}" if away else ""
+    return f"{at_least}{number_of(row['records'], 'record')} in {places}{where} {verb} aborted{missing}"
 
 
 def _since(one: OpenTransaction) -> int:
@@ -175,7 +194,7 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
     if ends is not None and ends >= since:
         parts.append(f"{age(ends - since)} old where the files end")
     if one.timeout_ms == NO_TIMEOUT:
-        parts.append("it has no timeout: only its owner ends it")
+        parts.append("of two-phase commit (enable2Pc): no timeout aborts it, only its owner may end it")
     elif one.timeout_ms is not None:
         within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
         parts.append(f"timeout {age(one.timeout_ms)}{within}")

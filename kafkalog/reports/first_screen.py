@@ -15,6 +15,8 @@ from kafkalog.catalogue import codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
+from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.log_dirs.left_over import FAILED
 from kafkalog.quantities import by_number, iso, number_of
 from kafkalog.reports.also import Line, also
 from kafkalog.reports.counted import counted, leading_logs
@@ -85,13 +87,19 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
     records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
-    behind += [
-        f"{number_of(len(partitions), 'log')}, {number_of(batches, 'batch', 'batches')}, {number_of(records, 'record')}"
-    ]
+    read = (number_of(len(partitions), "log"), number_of(batches, "batch", "batches"), number_of(records, "record"))
+    behind += [", ".join(read) + _markers(partitions)]
     behind += [counts.words()]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     calm = verdict.word == "OK" and not (lines or notes)
     return FirstScreen(verdict, [*filter(None, behind)], lines, calm)
+
+
+def _markers(partitions: Sequence[Row]) -> str:
+    """Say how many offsets are no records': who counts records by their offsets finds these missing."""
+    number = sum(row["control_records"] for row in partitions if row["topic"] != METADATA_TOPIC)
+    takes = "takes an offset" if number == 1 else "take offsets"
+    return f", and {number_of(number, 'marker')}, which {takes}, too" if number else ""
 
 
 def screen_of(source: AuditSource) -> FirstScreen:
@@ -175,7 +183,9 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
     if number := numbers.get("not read"):
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
-        parts.append(f"a cleaning that did not finish in {number_of(number, 'partition')}")
+        failed = sum(line.label == "cleaning" and FAILED in line.text for line in lines)
+        did = "failed" if failed == number else "did not finish"
+        parts.append(f"a cleaning that {did} in {number_of(number, 'partition')}")
     parts += [*ends_open, *may_wait(incidents)]
     if any(row["kind"] == "copy-skewed" for row in incidents):
         parts.append("files of different moments, which can't tell how some transactions ended")

@@ -20,6 +20,7 @@ KINDS: Final = (
     "writer-fenced",  # another producer took over the transactional id
     "transactions-aborted",
     "cleaner-stopped",
+    "clocks-wrong",  # timestamps that brokers read as other times
     "remote-store-behind",
     "side-files-wrong",  # indexes, snapshots and checkpoints that are not the log's
     "start-goes-wrong",  # a broker stops at its next start, or drops what is here

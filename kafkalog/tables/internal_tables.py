@@ -164,6 +164,15 @@ COMMITTED: Final = Table(
         Column("pending_producer_id", "int64", "the producer of that transaction; otherwise null"),
         Column("aborted", "int64", "how many commits were discarded with their transactions"),
         Column(
+            "went_back_by",
+            "int64",
+            "by how many offsets the last commit went back that was below the one before: these are read twice; null:"
+            " none was",
+        ),
+        Column("went_back_ms", "int64", "when that was, by the coordinator's record", "ms"),
+        Column("deleted_offset", "int64", "what was committed before the last deletion; null: none of these is here"),
+        Column("deleted_ms", "int64", "when that was deleted, by the tombstone", "ms"),
+        Column(
             "partition_log",
             "string",
             "the directory of the partition's log that this is compared with; null: it is not among the inputs, or the"
@@ -221,8 +230,13 @@ SHARE_OFFSETS: Final = Table(
         Column("state_epoch", "int32", "the state epoch of the share partition; null if no snapshot is left"),
         Column("leader_epoch", "int32", "the epoch of the partition leader that wrote it"),
         Column(
-            "in_flight", "json", "the batches after the start offset, as Kafka writes them; from the newest record only"
+            "in_flight",
+            "json",
+            "the batches from the start offset on, as Kafka writes them: of the newest snapshot and the updates after"
+            " it; deliveryState is 0 for available, 2 for acknowledged, 4 for archived, which is given up",
         ),
+        Column("acknowledged", "int64", "how many records of these batches consumers have acknowledged"),
+        Column("given_up", "int64", "how many of them are given up: rejected, or delivered too often"),
         Column("timestamp_ms", "int64", "the timestamp of its newest record", "ms"),
         Column("offset", "int64", "the offset of its newest record"),
         Column("deleted", "bool", "whether it was deleted"),

@@ -109,6 +109,7 @@ INCIDENT_CAUSES: Final = {
     "log-cut-short": "The end of the log is gone: other files know a later end.",
     "log-missing": "The directory has no segment at all, but other files know offsets of the log.",
     "missing-offsets": "Offsets are missing inside the log.",
+    "never-arrived": "A producer's first sequences are not in a log that is whole from offset 0 on.",
     "records-differ": "A mirror does not have the records of its source in their order.",
     "offset-syncs": "An offset sync of MirrorMaker names another record than the one that was copied.",
     "history-changed": "The log has other batches than in an older copy, or lacks some of them.",
@@ -117,6 +118,7 @@ INCIDENT_CAUSES: Final = {
     "malformed-batches": "Batches with a matching CRC break a rule of Kafka's format.",
     "odd-batches": "Batches with a matching CRC are not as Kafka writes them, and are read all the same.",
     "loaded-all-the-same": "The CRC of a batch does not match, and the coordinator that loads it checks none.",
+    "epochs-missing": "A broker has no leader epochs for offsets in the remote store, and finds no segment there.",
     "foreign-segment": "A segment of another partition is in the place of the partition's own.",
     "replicas-differ": "Replicas hold different batches at the same offsets.",
     "deleted-key-alive": "A key that was deleted is alive on a replica that never got its tombstone.",
@@ -134,6 +136,7 @@ INCIDENT_CAUSES: Final = {
     "cleaner-stopped": "What could be cleaned in several partitions of a broker was not: its cleaner's thread ended.",
     "partition-uncleanable": "The cleaner can't read a batch of the partition.",
     "future-timestamp": "Records have timestamps in the future, and retention.ms counts from these.",
+    "past-timestamp": "Records are newer than their timestamps, and retention.ms counts from these.",
     "open-transaction": "The cleaner does not pass an open transaction.",
     "objects-missing": "The remote store lacks objects that the metadata says are there.",
     "copies-fail": "Copies of local segments to the remote store fail.",
@@ -201,6 +204,8 @@ SPACE_CAUSES: Final = {
     "active-segment": "The active segment is never cleaned, and retention.bytes never takes it.",
     "future-timestamp": "A record's timestamp is after now: retention.ms counts from a segment's largest timestamp,"
     " and stops there.",
+    "past-timestamp": "Timestamps are seconds or 0, which is 1970 to a broker: retention.ms deletes the segments at its"
+    " next run, however new they are.",
     "retention-unlimited": "retention.ms=-1 and retention.bytes=-1.",
     "delete-horizon": "Tombstones and markers stay for delete.retention.ms after they were cleaned first.",
     "leftovers": "Files with .deleted, .cleaned, .swap; directories with -delete, -stray, -future. No broker ever"

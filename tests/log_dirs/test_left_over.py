@@ -121,6 +121,23 @@ def test_what_a_failed_cleaner_left(tmp_path: Path) -> None:
 
     assert {finding.code for finding in found} == {"files-cleaned"}
     assert all(finding.offset == 0 and finding.found == 3 for finding in found)
+    assert all("left by a cleaning that failed" in finding.message for finding in found)
+    assert all("00000000000000000000.timeindex.cleaned is full with 120 bytes: raise segment.index.bytes" in finding.message
+               for finding in found)  # fmt: skip
+
+
+@pytest.mark.parametrize(("mark", "failed"), [(True, True), (False, False)])
+def test_a_stop_in_order_shows_that_a_cleaning_failed(tmp_path: Path, mark: bool, failed: bool) -> None:
+    """It deletes what it interrupts itself; after a kill a cleaning may have been under way."""
+    root = partition(tmp_path, name(0, ".log.cleaned"), name(0, ".index.cleaned"))
+    (root / "t-0" / name(0, ".index.cleaned")).write_bytes(b"\1" * 8 + bytes(16))
+    if mark:
+        (root / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":8}')
+    [found] = told(root)
+
+    assert ("left by a cleaning that failed" in found.message) is failed
+    assert ("left by an interrupted cleaning" in found.message) is not failed
+    assert "full" not in found.message
 
 
 def test_a_swap_that_cannot_be_read_is_told_all_the_same(tmp_path: Path) -> None:

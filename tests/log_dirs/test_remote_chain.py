@@ -40,7 +40,7 @@ def test_a_segment_is_expired_when_all_its_offsets_are_before_the_log() -> None:
 
 def test_segments_overlap_from_one_common_offset_on() -> None:
     """That one offset is the last of the one and the first of the other."""
-    directory: Any = SimpleNamespace(segments=(), checkpoints={}, remote_holes=())
+    directory: Any = SimpleNamespace(segments=(), checkpoints={}, remote_holes=(), leader_epochs=())
 
     def told(*ranges: tuple[int, int]) -> list[tuple[int | None, int | None]]:
         found = tier_findings(tier(*ranges), directory)

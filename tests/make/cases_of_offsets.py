@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
@@ -41,6 +42,10 @@ def _commits(*written_: Write | Marker) -> Maker:
     return lambda folder: write_offsets(folder / "data", *written_)
 
 
+def _committed(*offsets: int | None) -> Iterator[Write]:
+    return (Write(commit_key("g"), None if offset is None else commit_value(offset)) for offset in offsets)
+
+
 COMMIT: Final = Write(commit_key("g"), commit_value(3), producer=7)
 UNKNOWN: Final = Write(struct.pack(">h", 99), b"\0\0")
 WELL: Final = Write(commit_key("g"), commit_value(3))
@@ -65,6 +70,13 @@ def _kept(later: int) -> Maker:
         (folder / "topics.json").write_text('{"t": {"cleanup.policy": "delete", "retention.ms": "100000"}}')
 
     return make
+
+
+def _stamped(time: int) -> Maker:
+    """Write two segments of one record each with such a timestamp."""
+    return lambda folder: plain.write_segments(
+        folder / "data/t-0", *([Batch(0, at, at, "plain", timestamp=time)] for at in range(2))
+    )
 
 
 def _nulls(records: int) -> Maker:
@@ -98,6 +110,13 @@ OF_OFFSETS: Final[dict[str, CodeCase]] = {
     ),
     "offset-beyond-end": case_of("a commit after the log's end", _groups(9), "one at its end", _groups(8), *OFFSETS),
     "offset-before-start": case_of("a commit before the log's start", _groups(4), "one at its start", _groups(5), *OFFSETS),
+    "offset-went-back": case_of(
+        "a commit below the one before", _commits(*_committed(40, 10)), "one above it", _commits(*_committed(10, 40)), *OFFSETS,
+    ),
+    "offset-deleted": case_of(
+        "a tombstone behind a commit", _commits(*_committed(33, None)), "a commit behind it", _commits(*_committed(33, None, 33)),
+        *OFFSETS,
+    ),
     "offsets-pending": case_of(
         "a commit in an open transaction", _commits(COMMIT), "one in a transaction that was committed",
         _commits(COMMIT, Marker(7, commit=True)), "txn-audit", "data",
@@ -139,6 +158,13 @@ OF_OFFSETS: Final[dict[str, CodeCase]] = {
     "metadata-snapshot-incomplete": case_of(
         "a snapshot without its footer", copied("k4-m-metadata-groups-44", cut_snapshot), "one with it",
         copied("k4-m-metadata-groups-44"), "metadata", "data",
+    ),
+    "timestamps-too-old": case_of(
+        "timestamps in seconds", _stamped(T // 1000), "an old date in milliseconds", _stamped(T - 10**12), "txn-audit", "data",
+    ),
+    "timestamps-too-new": case_of(
+        "timestamps in microseconds", _stamped(T * 1000), "a date of the next century in milliseconds", _stamped(T + 10**13),
+        "txn-audit", "data",
     ),
     "space-held": case_of(
         "a record of the future in a log that retention would shorten", _kept(10**12), "one of its time", _kept(0),

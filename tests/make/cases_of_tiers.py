@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from code_evidence import CodeCase, Evidence, Maker, case_of, several
+from code_evidence import CodeCase, Evidence, Maker, case_of, several, written
 from kafkalog.log_dirs.remote_store import LOCAL_TIERED_STORAGE
 from remote_topic import COPIED, COPYING, DELETED, DELETING, PLACE, Segment, write_tiers
 
@@ -64,6 +64,11 @@ def _no_metadata(folder: Path) -> None:
     (folder / "data/__remote_log_metadata-0").rmdir()
 
 
+def _epochs(begins: int) -> Maker:
+    """Write the two tiers with a checkpoint of leader epochs that begins at an offset."""
+    return several(WHOLE, written("data/t-0/leader-epoch-checkpoint", f"0\n1\n0 {begins}\n"))
+
+
 def _case(what: str, made: Maker, legal: str, alike: Maker, **more: str) -> CodeCase:
     return case_of(what, made, legal, alike, *REMOTE, **more)
 
@@ -75,6 +80,9 @@ OF_TIERS: Final[dict[str, CodeCase]] = {
     ),
     "remote-store-read": CodeCase(
         "a store that was given", Evidence(WHOLE, REMOTE), "one that was not given", Evidence(WHOLE, REMOTE[:2])
+    ),
+    "remote-epochs-missing": _case(
+        "leader epochs that begin with the local log", _epochs(4), "ones that begin with the remote log", _epochs(0)
     ),
     "remote-log-alone": _case(
         "a partition that no directory has", several(WHOLE, _no_log), "one that a directory has, too", WHOLE

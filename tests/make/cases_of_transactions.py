@@ -100,6 +100,7 @@ STOPPED: Final = copied("k4-f-marker-leaderless")
 FORK: Final = copied("remedies/fork-dead-leader")
 LATE: Final = [*ENDED, _data(2, at=3500, sequence=1)]
 OPEN: Final = [_data(0, at=1500)]
+LATE_BEGINNING: Final = [Batch(0, 0, 1, "plain", 2001, 0, 17, 2), Batch(0, 2, 2, "plain", 2001, 0, 19)]
 HOLE: Final = [Batch(0, at, at, "plain", 1000, 0, sequence) for at, sequence in ((0, 0), (1, 2))]
 
 
@@ -124,6 +125,11 @@ OF_TRANSACTIONS: Final[dict[str, CodeCase]] = {
     "sequence-broken": case_of(
         "sequences that lack one", log_of(*HOLE, root="."), "the same where the cleaner was",
         several(log_of(*HOLE, root="."), written("cleaner-offset-checkpoint", "0\n1\nt 0 2\n")), *AUDIT,
+    ),
+    "sequence-begins-late": case_of(
+        "a producer that begins with sequence 17 in a whole log", log_of(*LATE_BEGINNING, root="."),
+        "the same in a log whose first records were deleted",
+        several(log_of(*LATE_BEGINNING, root="."), written("log-start-offset-checkpoint", "0\n1\nt 0 2\n")), *AUDIT,
     ),
     "transaction-hanging": case_of(
         "data behind its transaction's marker", coordinated(LATE, *DECIDED), "data of a transaction that goes on",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any, Final
 
 from kafkalog.auditing.partition import read_log
@@ -142,6 +143,12 @@ def committed_row(
             if not value_of(record):
                 pending.clear()
     value = value_of(commit) if commit is not None else {}
+    counting = [record for record, state in commits if state == "committed"]
+    steps = [(value_of(a).get("offset", -1), value_of(b).get("offset"), b.timestamp) for a, b in pairwise(counting)]
+    back = [(was - now, time) for was, now, time in steps if now is not None and 0 <= now < was]
+    gone = [(was, time) for was, now, time in steps if now is None and was >= 0]
+    back_by, back_at = back[-1] if back else (None, None)
+    gone_from, gone_at = gone[-1] if gone else (None, None)
     waiting = pending[-1] if pending else None
     state = ("committed" if value else "deleted") if commit is not None else "pending" if pending else "aborted"
     return COMMITTED.of(
@@ -153,6 +160,7 @@ def committed_row(
         pending_offset=None if waiting is None else value_of(waiting).get("offset"),
         pending_producer_id=None if waiting is None else waiting.producer_id,
         aborted=sum(state == "aborted" for _, state in commits), log=log,
+        went_back_by=back_by, went_back_ms=back_at, deleted_offset=gone_from, deleted_ms=gone_at,
         **dict.fromkeys(OF_LOGS),
     )  # fmt: skip
 

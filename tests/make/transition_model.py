@@ -169,10 +169,10 @@ def _decided_by(before: StateRecord | None, record: StateRecord, after: Sequence
         return None
     if before.state is not _S.ONGOING or record.producer_epoch == before.producer_epoch:
         return "producer"
-    if len(after) == 2 and after[1].state is _S.ONGOING and after[1].producer_epoch == record.producer_epoch:
-        return "producer"  # it continues with its new epoch, which a fenced producer can't
     if record.last_update_timestamp >= record.start_timestamp + record.timeout_ms:
         return "timeout"
+    if len(after) == 2 and after[1].state is _S.ONGOING and after[1].producer_epoch == record.producer_epoch:
+        return "producer"  # it continues with its new epoch, which a fenced producer can't
     if record.client_transaction_version < 2 or record.producer_epoch > before.producer_epoch + 1:
         return "takeover"
     return "producer-or-takeover"

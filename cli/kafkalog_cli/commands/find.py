@@ -17,7 +17,7 @@ from kafkalog.escape import escape, escape_bytes
 from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
 from kafkalog.kernel import buffers
-from kafkalog.quantities import iso, many
+from kafkalog.quantities import iso, listed_of, many
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.filters import (
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 __all__ = ["find"]
 
 _FORMS: Final = (FORMS["text"], FORMS["ndjson"])
+_NAMED: Final = 10  # offsets of markers
 _SHOWN: Final = 60  # bytes of a key or value in a line
 
 
@@ -153,6 +154,7 @@ def _write(
 
     number, most, files_only = 0, report.max_count, report.files_only
     by_place: Counter[tuple[str, str]] = Counter()
+    shown: dict[tuple[str, int], tuple[int, int]] = {}  # first and last offsets of transactions' records
     sizes = [size for size in map(known_size, found.files) if size is not None]
     watch().begin(sum(sizes), len(sizes))
     once = _Once(found.given.values())
@@ -176,6 +178,7 @@ def _write(
                     else:
                         only = f"  only in {escape(file.log or path)}" if file.is_other else ""
                         stream.write(f"{_line(record, path)}{only}\n".encode())
+                        _take_offset(shown, record)
                 if (files_only and number) or number == most:
                     break
         except UnreadableError as error:
@@ -187,6 +190,7 @@ def _write(
             break
     for (place, became), count in sorted(by_place.items()):
         stream.write(f"{escape(place)}  {count:,} {became}\n".encode())
+    _tell_markers(shown, fates)
     return number
 
 
@@ -209,6 +213,34 @@ class _Once:
                 self._seen.add(identity)
                 kept.append(row)
         return kept
+
+
+def _take_offset(shown: dict[tuple[str, int], tuple[int, int]], record: Record) -> None:
+    """Note between which offsets records of transactions were shown."""
+    if record.topic is None or record.partition is None or record.outcome in (None, "not-transactional"):
+        return
+    first, last = shown.get((record.topic, record.partition), (record.offset, record.offset))
+    shown[record.topic, record.partition] = min(first, record.offset), max(last, record.offset)
+
+
+def _tell_markers(shown: dict[tuple[str, int], tuple[int, int]], fates: Callable[[], FoundFiles]) -> None:
+    """Say which offsets between and after these records are markers': who counts by offsets finds them missing."""
+    logs = fates().logs if shown else None
+    audit = None if logs is None else logs.audit
+    told: set[tuple[str, int]] = set()
+    for log in () if audit is None else (log for cluster in audit.clusters for log in cluster.logs):
+        place = log.partition.directory.topic, log.partition.directory.partition
+        first, last = shown.get(place, (0, -1))
+        offsets = log.partition.transactions["marker_offset"]
+        markers = sorted(offsets[(offsets > first) & (offsets <= last + 1)].tolist())
+        if place in told or not markers:
+            continue
+        told.add(place)
+        names = listed_of(len(markers), map(str, markers[:_NAMED]))
+        is_one, where = len(markers) == 1, f"{escape(place[0])}-{place[1]}"
+        has = f"offset {names} is a transaction's marker" if is_one else f"offsets {names} are transactions' markers"
+        takes = "it takes an offset" if is_one else "they take offsets"
+        say(f"{where}: {has}, COMMIT or ABORT: {takes}, and no record is missing there")
 
 
 def _place(record: Record, path: str) -> str:

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
+
 import click
 
+from kafkalog import Finding
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import jobs_option, remote_options
+from kafkalog_cli.output import say
 from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["groups"]
@@ -34,8 +39,21 @@ def groups(view: ViewOutput, at: Moment | None, wanted: tuple[str, ...], jobs: i
     """
     from kafkalog.auditing.topics import group_rows
 
-    return view.write_rows(
-        group_rows(
-            view.paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs, form=view.row_form, lag=not no_lag
-        )
+    rows = group_rows(
+        view.paths, at, view.limits, groups=wanted, tables=view.names, jobs=jobs, form=view.row_form, lag=not no_lag
     )
+    return view.write_rows(_told(rows) if view.showing.form.draws else rows)
+
+
+_STEPS: Final = ("offset-went-back", "offset-deleted")
+
+
+_Item = TypeVar("_Item")
+
+
+def _told(rows: Iterable[_Item]) -> Iterator[_Item]:
+    """Tell people which groups went back, and which lost their offsets, though these are notes."""
+    for item in rows:
+        if isinstance(item, Finding) and item.code in _STEPS:
+            say(f"note: {item.message}")
+        yield item

@@ -54,15 +54,21 @@ def _lines(space: Space) -> Iterator[str]:
 
 
 def _causes(logs: Iterable[Held]) -> Iterator[str]:
-    held = sorted((one for one in logs if one.found.cause != "none"), key=lambda one: -(one.found.bytes or 0))
+    found = [one for one in logs if one.found.cause != "none"]
+    held = [one for one in found if one.found.bytes != 0]
+    yield from _listed(held, "what holds bytes that can be freed:")
+    yield from _listed([one for one in found if one.found.bytes == 0], "what retention by time makes of timestamps:")
+
+
+def _listed(found: Iterable[Held], heading: str) -> Iterator[str]:
+    held = sorted(found, key=lambda one: -(one.found.bytes or 0))
     if held:
         yield ""
-        yield "what holds bytes that can be freed:"
+        yield heading
     for one in held[:_SHOWN]:
-        size = "an unknown number of bytes" if one.found.bytes is None else size_text(one.found.bytes)
         since = "" if one.found.since_ms is None else f", since {iso(one.found.since_ms)}"
         sure = "" if is_proved(one.found.certainty) else f" ({one.found.certainty})"
-        yield f"  {one.folder}: {one.found.cause}{sure}, {size} can be freed{since}"
+        yield f"  {one.folder}: {one.found.cause}{sure}{_freed(one, 'an unknown number of bytes')}{since}"
         yield f"      {one.found.evidence}"
         if one.found.next_step:
             yield f"      {one.found.next_step}"
@@ -77,7 +83,14 @@ def _sum(logs: Iterable[Held], topic: str) -> int:
 def _held(one: Held) -> str:
     if one.found.cause == "none":
         return ""
-    return f"  {one.found.cause}" + ("" if one.found.bytes is None else f", {size_text(one.found.bytes)} can be freed")
+    return f"  {one.found.cause}{_freed(one)}"
+
+
+def _freed(one: Held, unknown: str = "") -> str:
+    """Say how much can be freed, nothing where nothing can, or what is said where nobody knows it."""
+    if one.found.bytes is None:
+        return f", {unknown} can be freed" if unknown else ""
+    return f", {size_text(one.found.bytes)} can be freed" if one.found.bytes else ""
 
 
 def _size(number: int) -> str:

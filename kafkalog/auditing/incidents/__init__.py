@@ -5,6 +5,7 @@ It answers: which findings have one cause, and what is the story across logs, co
 
 from __future__ import annotations
 
+from kafkalog.auditing.incidents.aborted_transactions import AT_LEAST
 from kafkalog.auditing.incidents.cluster_tables import (
     ClusterRows,
     ClusterTables,
@@ -36,6 +37,7 @@ from kafkalog.auditing.incidents.verdict import (
 )
 
 __all__ = [
+    "AT_LEAST",
     "STOPS",
     "TORN",
     "WORDS",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from kafkalog import few_of_many
+from kafkalog.auditing.transactions import decision_keys
 from kafkalog.certainty import Doubt, certainty_of, cut
 from kafkalog.columns.sorted_rows import distinct
 from kafkalog.kafka.transaction_state import TransactionState
@@ -51,7 +52,8 @@ class OfCause(NamedTuple):
 class AbortDecisions:
     """The decisions to abort transactions that had begun: which records are `shown`, the first of each cause by time.
 
-    `of_cause` counts all of a cause that has more. `reasons` are those of the records shown, by log and offset.
+    `of_cause` counts all of a cause that has more. `of_others` are the keys of those that the producer did not ask for
+    itself (`decision_keys`), in order. `reasons` are those of the records shown, by log and offset.
     """
 
     def __init__(self, coordinator: Coordinator, now: int) -> None:
@@ -70,6 +72,9 @@ class AbortDecisions:
                 until = int(states["last_update_timestamp"][of_group].max())
                 self.of_cause[cause] = OfCause(len(group), len(ids), len(producers), until, bool(possible[group].any()))
         self.shown = rows[chosen]
+        by_others = self.shown[causes[chosen] != _CLIENT]
+        keys = decision_keys(states["producer_id"][by_others], states["producer_epoch"][by_others])
+        self.of_others = np.unique(keys)
         logs = [coordinator.logs[log] for log in coordinator.of_log[self.shown].tolist()]
         columns = (states["offset"][self.shown], causes[chosen], possible[chosen], successor[chosen])
         self.reasons = {

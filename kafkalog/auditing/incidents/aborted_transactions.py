@@ -23,9 +23,10 @@ from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, listed, many, offset_range, producer_name
 
-__all__ = ["MOST_IDS", "aborted"]
+__all__ = ["AT_LEAST", "MOST_IDS", "aborted"]
 
 MOST_IDS: Final = 100  # of one reason; more become one incident
+AT_LEAST: Final = "at least "  # a number that a limit cut
 _SKIP: Final = ("They skip {skipped} of aborted transactions.", "They get all records.")
 _WORDS: Final = {
     "takeover": Words(
@@ -153,6 +154,7 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
     for abort in some[:EVENTS]:
         incident.events += _events(abort)
     began, is_one = iso(first.time), number == 1
+    at_least = AT_LEAST if counted is not None or any(_may_lack_rows(tables, abort) for abort in some) else ""
     incident.say(
         _WORDS[cause],
         whose=first.who if number_of_ids <= 1 else f"{number_of_ids} transactional ids",
@@ -163,9 +165,17 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
         were="was" if is_one else "were",
         they_were="it was" if is_one else "they were",
         their="its" if is_one else "their",
-        skipped="the records" if incident.records is None else many(incident.records, "record"),
+        skipped="the records" if incident.records is None else f"{at_least}{many(incident.records, 'record')}",
     )
     return incident
+
+
+def _may_lack_rows(tables: ClusterTables, abort: _Abort) -> bool:
+    """Say whether only the newest transactions of a log are here, and not this one's."""
+    if abort.prepared is None or not tables.cut or (tables.is_whole and abort.cause != "client"):
+        return False
+    its = {TopicPartition.of(row) for row in abort.rows}
+    return any(place in tables.cut - its for place in map(TopicPartition.named, abort.prepared["partitions"] or ()))
 
 
 def _row_key(row: Row) -> tuple[str, int, int, int]:

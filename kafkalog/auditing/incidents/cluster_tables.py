@@ -108,7 +108,8 @@ class ClusterTables:
     `findings` are rows of that table; rows of ``partitions`` are in `logs` by their log, in `replicas` by partition;
     `transactions` are rows of ``notable`` by their log. Of the coordinator's records, `steps` are those of the ids that
     `transactions` and `findings` are about, `aborts` the decisions to abort that are shown, and `aborted` counts those
-    of a cause of which some are not. `gaps` are those
+    of a cause of which some are not. Partitions that are `cut` may have more aborted transactions than `transactions`
+    has: if that `is_whole`, only ones that their producers aborted. `gaps` are those
     that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
     topic's, oldest first. `groups` are the groups in the partitions that a finding is about. `directories` are those
     that were given.
@@ -124,6 +125,8 @@ class ClusterTables:
     _by_begin: dict[tuple[object, ...], Row] | None = None
     aborts: list[tuple[AbortReason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
     aborted: dict[str, OfCause] = field(default_factory=dict)
+    cut: set[TopicPartition] = field(default_factory=set)
+    is_whole: bool = False
     gaps: dict[TopicPartition, LostRanges] = field(default_factory=dict)
     leadership: Mapping[TopicPartition, list[Row]] = field(default_factory=dict)
     replicas: dict[TopicPartition, list[Row]] = field(default_factory=dict)
@@ -174,13 +177,14 @@ def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
     findings += finding_rows(cluster.findings)
     logs: list[tuple[Any, ...]] = []
     notable: list[tuple[Any, ...]] = []
+    aborts = AbortDecisions(cluster.coordinator, cluster.now)
     for log in cluster.logs:
         findings += finding_rows(log.findings, log.node.node_id)
         logs.append(partition_row(LogSummary.of(log)))
-        notable += notable_rows(log)
+        notable += notable_rows(log, aborts.of_others)
     rows = ClusterRows(findings, logs, notable)
     tables = tables_of_rows(
-        cluster.cluster_id, rows, cluster.coordinator, cluster.metadata, cluster.nodes, cluster.now
+        cluster.cluster_id, rows, cluster.coordinator, cluster.metadata, cluster.nodes, cluster.now, aborts
     )  # fmt: skip
     _take_partitions(tables, (log.partition for log in cluster.logs))
     return tables
@@ -197,20 +201,25 @@ class ClusterRows(NamedTuple):
 
 def tables_of_rows(
     cluster_id: str | None, rows: ClusterRows, coordinator: Coordinator, metadata: Metadata | None,
-    nodes: Sequence[LogDirectory], now: int,
+    nodes: Sequence[LogDirectory], now: int, aborts: AbortDecisions | None = None,
 ) -> ClusterTables:  # fmt: skip
-    """Put one cluster's tables together."""
+    """Put one cluster's tables together.
+
+    With `aborts` the notable rows have all that these decisions ended, else only each log's newest.
+    """
     tables = ClusterTables(cluster_id, tuple(node.path for node in nodes), _explained(rows.findings), now=now)
     _take_logs(tables, _named(PARTITIONS, rows.logs))
     _take_gaps(tables, rows.gaps)
     tables.transactions = grouped(sorted(_named(NOTABLE, rows.notable), key=_begins), lambda row: str(row["log"]))
     forked = {row["log"] for row in tables.findings if row["code"] == "replicas-fork"}
+    of_others = frozenset(() if aborts is None else aborts.of_others.tolist())
     for log in tables.transactions.keys() - forked:
-        tables.transactions[log] = _without_old(tables.transactions[log])
+        tables.transactions[log] = _without_old(tables.transactions[log], of_others, tables.cut)
     found = filter(None, map(tables.transaction_of, tables.findings))
     names = {row["transactional_id"] for row in found} - {None}
     producers = {row["producer_id"] for row in tables.findings} - {None}
-    aborts = AbortDecisions(coordinator, now)
+    tables.is_whole = aborts is not None
+    aborts = aborts or AbortDecisions(coordinator, now)
     tables.aborted = aborts.of_cause
     shown = coordinator.of_records(_records(coordinator, names, producers, aborts.shown))
     for name, of_id in groupby(_rows(COORDINATOR, coordinator_rows(shown)), key=lambda row: row["transactional_id"]):
@@ -244,11 +253,23 @@ def _begins(row: Row) -> tuple[str, int]:
     return row["log"], row["marker_offset"] if row["first_offset"] is None else row["first_offset"]
 
 
-def _without_old(rows: list[Row]) -> list[Row]:
-    """Return a log's rows with the newest of those that only were aborted: shares of a log have some of their own."""
+def _without_old(rows: list[Row], of_others: Collection[int], cut: set[TopicPartition]) -> list[Row]:
+    """Return a log's rows with the newest of those that only were aborted: shares of a log have some of their own.
+
+    Those that `of_others` names stay, too. A partition that has more than the newest may be `cut`.
+    """
     markers = sorted(row["marker_offset"] for row in rows if row["state"] == "aborted")
     oldest = markers[-NEWEST_ABORTED] if len(markers) > NEWEST_ABORTED else -1
-    return [row for row in rows if row["state"] != "aborted" or row["cause"] or row["marker_offset"] >= oldest]
+    if len(markers) >= NEWEST_ABORTED:
+        cut.add(TopicPartition.of(rows[0]))
+    return [
+        row
+        for row in rows
+        if row["state"] != "aborted"
+        or row["cause"]
+        or row["marker_offset"] >= oldest
+        or row["producer_id"] << 16 | row["marker_epoch"] & 0xFFFF in of_others
+    ]
 
 
 def tables_of_files(

@@ -59,13 +59,15 @@ class Elected:
     forks: list[Row] = field(default_factory=list)
     lost: list[Row] = field(default_factory=list)  # committed transactions without a marker
     unread: list[Row] = field(default_factory=list)  # the directories that may show a loss
+    stranded: list[Row] = field(default_factory=list)  # groups beyond what is left
     records: list[Row] = field(default_factory=list)  # the first records that differ after a fork of a state partition
     hanging: list[Open] = field(default_factory=list)
 
     @property
     def findings(self) -> list[Row]:
         """Return all that is said of it."""
-        return [*self.forks, *self.records, *self.lost, *self.unread, *(one.finding for one in self.hanging)]
+        hanging = (one.finding for one in self.hanging)
+        return [*self.forks, *self.records, *self.lost, *self.unread, *self.stranded, *hanging]
 
     @property
     def since_ms(self) -> int | None:
@@ -78,6 +80,7 @@ class Elected:
             self.hanging.append(open_transaction(tables, finding))
         else:
             of_code = {"atomicity-broken": self.lost, "state-replicas-differ": self.records}
+            of_code["offset-beyond-end"] = self.stranded
             of_code.get(finding["code"], self.unread).append(finding)
 
 
@@ -305,7 +308,7 @@ def _lost(incident: Incident, together: Sequence[Elected], forks: Sequence[_Fork
         return "".join(fork.said() for fork in forks[:1])
     if incident.lost_records is not None:
         return f"{many(incident.lost_records, 'record')} exist only on other replicas."
-    if all(there.findings == there.unread for there in together):
+    if all(there.findings == [*there.unread, *there.stranded] for there in together):
         return "what the old leader had not replicated may be lost. These inputs do not show it."
     return "what the old leader had not replicated is lost."
 

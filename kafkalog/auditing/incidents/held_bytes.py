@@ -33,6 +33,9 @@ _SAID: Final = {  # by cause: the kind of incident, and its title
     "future-timestamp": (
         "retention-blocked", "Retention keeps {where}: timestamps are in the future{doubt}{size}."
     ),
+    "past-timestamp": (
+        "clocks-wrong", "Retention takes what is new in {where} for old: its timestamps are of 1970{doubt}."
+    ),
     "open-transaction": ("retention-blocked", "An open transaction keeps the cleaner from {where}{doubt}{size}."),
     "tiered-copy-pending": (
         "retention-blocked", "Segments of {where} wait for their copy to the remote store{doubt}{size}."

@@ -47,6 +47,7 @@ from kafkalog.settle import of_finding
 __all__ = ["Loss", "losses", "lost", "lost_objects"]
 
 
+_NEVER: Final = "never-arrived"
 _UNREADABLE: Final = frozenset(code for code in codes_of_story("losses") if kind_of(code).kind == "records-unreadable")
 _WORDS: Final = {
     "foreign-segment": Words(
@@ -71,6 +72,12 @@ _WORDS: Final = {
         "{what} {are} missing, and nothing legal explains it.{whole}",
         "They skip the missing offsets silently.",
         doubtful="{what} may be missing.{whole}",
+    ),
+    _NEVER: Words(
+        "{records} never reached the log of {where} ({sequences}).{whole}",
+        "They never get these records, and notice nothing: no offset is missing.",
+        doubtful="{records} never reached the log of {where} ({sequences}), unless the topic was made again while the"
+        " producer went on: the log starts at 0, and nothing was deleted from it.{whole}",
     ),
 }
 _AS_FOUND: Final = {  # title and doubtful title of one place without offsets, by whether its bytes are there
@@ -151,7 +158,7 @@ def losses(
 
 def _cause(tables: ClusterTables, row: Row) -> str:
     """Return the cause of a finding; a segment that is cut short before another one leaves a gap."""
-    if row["code"] in _UNREADABLE:
+    if row["code"] in _UNREADABLE or kind_of(row["code"]).cause == _NEVER:
         return kind_of(row["code"]).cause
     gaps = tables.gaps.get(TopicPartition.of(row))
     if row["code"] not in _CUT or (gaps is not None and gaps.begins_at(row["log"], row["offset"])):
@@ -278,6 +285,8 @@ def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -
     elif len(together) == 1:
         known_offsets = [row["offset"] for row in together[0].findings if row["code"] not in _OF_NO_OFFSET]
         incident.first_offset = min((offset for offset in known_offsets if offset is not None), default=None)
+    if together[0].cause == _NEVER:
+        incident.records = incident.lost_records = sum(int(row["found"]) for row in _arrived_late(together))
     for loss in together:
         incident.kept_in += _copies(tables, loss)
     if known_ranges and together[0].certainty != POSSIBLE and not any(loss.elsewhere for loss in together):
@@ -323,7 +332,7 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
     what, following, whole = f"Records of {where}", "", ""
     if is_alone and first.places:
         what, following = f"{_ranges_of(first.places)} of {where}", f"; {_following(first.places)}"
-    elif is_alone and len(first.findings) == 1 and first.cause != "foreign-segment":
+    elif is_alone and len(first.findings) == 1 and first.cause not in ("foreign-segment", _NEVER):
         title, doubtful = _AS_FOUND[first.unreadable]
         words = words._replace(title=title, doubtful=doubtful)
     if first.spared:
@@ -340,12 +349,30 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         waits=waits,
         what=what,
         message=first.findings[0]["message"],
+        sequences=_first_sequences(together) if first.cause == _NEVER else "",
         following=following,
         whole=whole,
         stop="" if incident.first_offset is None else f" at offset {incident.first_offset}",
         go_on="" if incident.last_offset is None else _go_on(first.places),
         fail="fail" if first.cause == "damaged-bytes" else "miss them",
     )
+
+
+def _arrived_late(together: Sequence[Loss]) -> list[Row]:
+    """Return what says how many sequences a producer began with too late, each producer and partition once."""
+    found = [row for loss in together for row in loss.findings if (row["found"] or "").isdecimal()]
+    return list({(*TopicPartition.of(row), row["producer_id"]): row for row in found}.values())
+
+
+def _first_sequences(together: Sequence[Loss]) -> str:
+    """Name the sequences that never arrived: ``sequences 0-16 of producer 2001``."""
+    rows = _arrived_late(together)
+    named = (_sequences(int(row["found"]), row["producer_id"]) for row in rows[:SHOWN])
+    return listed_of(len(rows), named)
+
+
+def _sequences(first: int, producer: int) -> str:
+    return f"{'sequence 0' if first == 1 else f'sequences 0-{first - 1}'} of producer {producer}"
 
 
 def _ranges_of(places: Ranges) -> str:
@@ -381,6 +408,8 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     first = together[0]
     if first.spared:
         return [_fetch_again(tables, loss) for loss in together[:EVENTS]]
+    if first.cause == _NEVER:  # no replica has them
+        return [Step(CATALOGUE[first.findings[0]["code"]].next)]
     steps = []
     for copy in incident.kept_in[:EVENTS]:
         has = offset_range(copy.first_offset, copy.last_offset)

@@ -10,6 +10,7 @@ from kafkalog.auditing.incidents.aborted_transactions import aborted
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_audit, tables_of_files
 from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Step, Subject, Words
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
+from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
 from kafkalog.auditing.starting import HARMFUL, Fate, fate_of
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
@@ -92,7 +93,9 @@ def _copied_first(incident: Incident) -> None:
 
     What the inputs lack comes before that.
     """
-    if is_proved(incident.certainty) or incident.kind in INFORMATIVE or incident.cause == "state-partition-missing":
+    if is_proved(incident.certainty) or incident.kind in INFORMATIVE:
+        return
+    if incident.cause in ("state-partition-missing", "never-arrived"):  # another copy has no more of it
         return
     incident.steps = [COPY_AGAIN, *(step for step in incident.steps if step != COPY_AGAIN)]
 
@@ -186,19 +189,27 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     codes, of_kind, message = {row["code"] for row in rows}, INCIDENT_KINDS[kind], _message(tables, worst)
-    if len(codes) > 1:
+    above = [row for row in rows if row["code"] == _ABOVE]  # what else is odd there follows from it
+    told = above or rows
+    if above and all((row["needed"] or "").isdecimal() for row in above):  # else they are only counted
+        what = _given_again(above)
+    elif codes == {_STRANDED}:
+        what = f": {'; '.join(dict.fromkeys(_message(tables, row) for row in rows))}"
+    elif len(codes) > 1:
         what = f": {message.removesuffix('.')}; and {many(len(rows) - 1, 'more finding')}."
     else:
         what = f": {message}" if len(rows) == 1 else f". {CATALOGUE[worst['code']].meaning}"
     consumers = _OF_TWICE if cause == "partition-twice" else of_kind.consumers
     if kind in _OF_FILES:
         consumers = " ".join(dict.fromkeys(map(_of_start, rows)))
-    if cause == "odd-batches":
-        consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in rows))
+    if cause in ("odd-batches", "epochs-missing"):
+        consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in told))
     begins = [f"{_OF_CAUSE.get(cause, one)} {{where}}{{what}}" for one in (of_kind.title, of_kind.doubtful) if one]
     words = Words(begins[0], "{consumers}", doubtful=begins[-1])
     incident.say(words, where=incident.where() or worst["file"], what=what, consumers=consumers)
-    incident.steps = [Step(text) for text in dict.fromkeys(map(_step, rows))]
+    incident.steps = [Step(text) for text in dict.fromkeys(map(_step, told))]
+    if codes == {_STRANDED}:
+        incident.steps += _set_back(tables, rows)
     return incident
 
 
@@ -212,6 +223,31 @@ def _step(row: Row) -> str:
     """Say what to do about a finding: before the start where a start goes wrong at it."""
     throw = fate_of(row["code"], row["file"])
     return CATALOGUE[row["code"]].next if throw is None else throw.step
+
+
+_STRANDED: Final = "offset-beyond-end"
+
+
+def _set_back(tables: ClusterTables, rows: list[Row]) -> Iterator[Step]:
+    """Yield how groups go on in each partition that does not have what they had read any more."""
+    for place, some in grouped(rows, TopicPartition.of).items():
+        first = min(int(row["needed"]) for row in some)
+        ends = [tables.logs[row["log"]]["log_end_offset"] for row in some if row["log"] in tables.logs]
+        yield from after_fork(tables, place, first, None, max(ends, default=None))
+
+
+_ABOVE: Final = "records-count-above-offsets"
+
+
+def _given_again(rows: list[Row]) -> str:
+    """Say how many records share offsets, and how many of them a consumer is given that reads them in order."""
+    counts = [(row["offset"], int(row["found"]), int(row["needed"])) for row in rows]
+    records, offsets, position, given = sum(one[1] for one in counts), sum(one[2] for one in counts), 0, 0
+    for first, number, _ in sorted(counts):
+        given += max(0, first + number - max(first, position))
+        position = max(position, first + number)
+    said = f"{many(records, 'record')} in {many(len(counts), 'batch', 'batches')} have {many(offsets, 'offset')}"
+    return f": {said}; a consumer that begins before them is given {given} of them, and no error."
 
 
 def _message(tables: ClusterTables, row: Row) -> str:
@@ -236,5 +272,6 @@ _OF_CAUSE: Final = {
     "history-changed": "The log is not what it was in",
     "broker-stops": "The broker does not start because of",
     "odd-batches": "Batches are not as Kafka writes them in",
+    "epochs-missing": "Brokers find no remote segment of a part of",
 }
 _OF_TWICE: Final = "Nothing from this broker, which refuses to start; other replicas serve them."

@@ -263,7 +263,7 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
 
-_TOLD_BY_CAUSE: Final = ("partition-twice", "odd-batches", "loaded-all-the-same", "broker-stops")
+_TOLD_BY_CAUSE: Final = ("partition-twice", "odd-batches", "loaded-all-the-same", "broker-stops", "epochs-missing")
 
 
 def _damaged(rows: Sequence[Row], ends: int | None) -> str:
@@ -275,6 +275,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "loaded-all-the-same": "batches whose CRC does not match are loaded by their coordinator all the same",
         "odd-batches": "batches are not as Kafka writes them",
         "mirror-differs": "the mirror does not have the source's records",
+        "epochs-missing": "brokers do not find remote segments",
         "wrong-fate": "records were ended by the marker of another transaction",
         "output-damaged": "files of kafkalog's own output are not as they were written",
         "side-files-wrong": "indexes or checkpoints are not those of the log",
@@ -284,6 +285,7 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         "clusters-mixed": "files are of several clusters",
         "start-empties": "the next start loses records that are whole now",
         "disks-mixed": "a broker does not start: one line in a meta.properties is not that of its disk",
+        "clocks-wrong": "timestamps are no milliseconds",
         "remote-store-behind": "the remote store does not have what the metadata says",
     }
 

@@ -14,6 +14,7 @@ from kafkalog.auditing.partition.log_rules import (
     absent_offsets,
     covered,
     file_of,
+    late_beginnings,
     located,
     log_findings,
     marker_findings,
@@ -44,6 +45,7 @@ from kafkalog.auditing.partition.steady_log import (
     unreadable_while_moving,
     with_note,
 )
+from kafkalog.auditing.partition.timestamp_units import made_of, misread, segments_of
 from kafkalog.auditing.partition.visible import visible_batches, visible_records
 
 __all__ = [
@@ -67,11 +69,14 @@ __all__ = [
     "kept_about",
     "kept_bytes",
     "kept_scan",
+    "late_beginnings",
     "located",
     "log_findings",
+    "made_of",
     "marker_findings",
     "may_be_compacted",
     "may_be_kept",
+    "misread",
     "moving_finding",
     "of_one_moment",
     "open_at_start",
@@ -84,6 +89,7 @@ __all__ = [
     "scan_messages",
     "scan_segment",
     "segment_row",
+    "segments_of",
     "state_differences",
     "steady_findings",
     "unreadable_while_moving",

@@ -12,9 +12,10 @@ import numpy as np
 from kafkalog.auditing.partition.cleaning import cleaned_to_of
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import NO_GAPS, Evidence, classify, missing_offsets
-from kafkalog.auditing.partition.log_rules import broken_sequences
+from kafkalog.auditing.partition.log_rules import broken_sequences, late_beginnings
 from kafkalog.auditing.partition.neighbours import Neighbours, WrongFields
 from kafkalog.auditing.partition.scan import DamagedBytes, LogName, SegmentScan
+from kafkalog.auditing.partition.timestamp_units import unit_findings
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.opening import open_source
@@ -174,7 +175,7 @@ def join(
     cleaned_to = cleaned_to_of(directory, scans, log_end)
     has_transactions = any(scan.transactions for scan in scans)
     gaps = NO_GAPS  # those that only a wrong base offset makes are none
-    of_segments = [*of_segments, *_last_batches(directory, scans)]
+    of_segments = [*of_segments, *_last_batches(directory, scans), *unit_findings(scans)]
     wrong = WrongFields(of_segments, directory)
     if missing := missing_offsets(scans).apart_from(wrong.of_offsets):
         aborted = [(entry.first_offset, entry.last_offset) for rows in entries.values() for entry in rows]
@@ -203,7 +204,8 @@ def join(
         txn_entries=entries,
         others=Columns.concat([scan.folded.others for scan in scans], MARKER_COLUMNS),
     )
-    return facts._replace(of_producers=tuple(counted(broken_sequences(facts)))) if facts.breaks else facts
+    of_producers = (*(broken_sequences(facts) if facts.breaks else ()), *late_beginnings(facts))
+    return facts._replace(of_producers=tuple(counted(of_producers))) if of_producers else facts
 
 
 def open_offsets(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -21,9 +21,12 @@ from kafkalog.kernel.fold import sequence_break
 from kafkalog.kernel.numbers import add_sequence
 from kafkalog.log_dirs.left_over import left_over
 from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
-from kafkalog.quantities import offset_range
+from kafkalog.quantities import many, offset_range
 from kafkalog.settle import Reason, lowered
 from kafkalog.severity import Severity
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 __all__ = [
     "BREAKS",
@@ -32,6 +35,7 @@ __all__ = [
     "broken_sequences",
     "covered",
     "file_of",
+    "late_beginnings",
     "located",
     "log_findings",
     "marker_findings",
@@ -244,3 +248,49 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
             needed=needed,
             found=found.first_sequence,
         )
+
+
+# A producer's first batch: nothing is known of what was before, unless the log is whole from offset 0 on.
+
+
+_FAR: Final = 2**30  # sequences go round: from here on one is before 0, as likely as after it
+
+
+def late_beginnings(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield the producers whose first batch has a sequence above 0 in a log that is whole from offset 0 up to there.
+
+    A leader that knows nothing of a producer accepts any sequence: what was before was refused, or lost on the way.
+    """
+    if not _is_late(audit.producers).any() or not _begins_whole(audit):
+        return
+    changed = audit.epochs[1][1] if len(audit.epochs) > 1 else AFTER_ALL  # a new leader knows what was replicated
+    late = audit.producers.where(lambda rows: _is_late(rows) & (rows["before_offset"] < changed))
+    missing = LostOffsets(audit.gaps)
+    damaged = min((-1 if one.last_offset is None else one.last_offset for one in audit.damaged), default=AFTER_ALL)
+    for producer, sequence, offset in late.tuples("producer_id", "before_sequence", "before_offset"):
+        if missing.between(-1, offset) or damaged < offset:
+            continue  # its batches may have been there, and that has a finding
+        records = many(sequence, "record")
+        yield Finding.of(
+            "sequence-begins-late",
+            file_of(audit.directory, offset),
+            f"producer {producer}'s first batch, at offset {offset}, has sequence {sequence}, although the log starts"
+            f" at 0 and nothing was deleted: its first {records} (sequences 0-{sequence - 1}) never reached the log,"
+            " unless the topic was made again while the producer went on",
+            offset=offset,
+            producer_id=producer,
+            needed=0,
+            found=sequence,
+        )
+
+
+def _is_late(producers: Columns) -> NDArray[np.bool_]:
+    found: NDArray[np.bool_] = (producers["before_sequence"] > 0) & (producers["before_sequence"] < _FAR)
+    return found
+
+
+def _begins_whole(audit: PartitionAudit) -> bool:
+    """Say whether a topic's log is there from offset 0 on, and neither deleted nor cleaned from."""
+    if audit.directory.topic in _COORDINATORS or audit.log_start_offset or audit.cleaned_to > 0:
+        return False
+    return bool(audit.epochs) and audit.epochs[0][1] == 0

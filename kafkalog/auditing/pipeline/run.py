@@ -14,6 +14,7 @@ from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
 from kafkalog.auditing.pipeline.kept_scans import KeptScans
 from kafkalog.auditing.pipeline.places import LogPlace, logs_of
 from kafkalog.auditing.pipeline.stages import surround
+from kafkalog.auditing.topics import stranded_groups
 from kafkalog.auditing.transactions import (
     Audit,
     AuditOptions,
@@ -116,6 +117,7 @@ def audit(
             findings = [*around[number].findings, *judged.findings.get(number, ())]
             coordinator = around[number].coordinator
             findings += lost_directories(cluster.nodes)
+            findings += stranded_groups(cluster.nodes, [log.partition for log in of_cluster], options.limits)
             metadata, now = around[number].metadata, around[number].now
             audits.append(
                 ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings, metadata, now)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
+from kafkalog.auditing.partition import made_of, misread, segments_of
 from kafkalog.auditing.space.cleaner_pass import Cleanable, Left, Pass, cleanable, run_pass
 from kafkalog.auditing.space.log_space import LogSpace, SpaceCause
 from kafkalog.auditing.space.segment_facts import SegmentFacts, future_batches
@@ -14,6 +15,7 @@ from kafkalog.certainty import Doubt, certainty_of
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.log_dirs.left_over import FAILED, left_over
 from kafkalog.quantities import iso
 
 __all__ = ["Compaction", "judge_broker", "judge_space", "local_due"]
@@ -272,7 +274,7 @@ def by_retention(
         return found
     if settings.retention_ms < 0 and settings.retention_bytes < 0:
         return _unlimited(log, compacted)
-    return _future(log, now, limits, due, doubt_ms) or _active(log, due)
+    return _misread(log) or _future(log, now, limits, due, doubt_ms) or _active(log, due)
 
 
 def _of(cause: str, gain: int, evidence: str, step: str | None) -> SpaceCause | None:
@@ -290,6 +292,28 @@ def _unlimited(log: LogSpace, compacted: int | None) -> SpaceCause | None:
         text += "; keys repeat: a compaction would keep the newest record of each"
         return _of("retention-unlimited", compacted, text, "Set retention.ms, or cleanup.policy to compact.")
     return _of("retention-unlimited", closed, text, "Set retention.ms or retention.bytes.")
+
+
+def _misread(log: LogSpace) -> SpaceCause | None:
+    """Say what retention by time makes of segments whose timestamps are no milliseconds; nothing is held or due yet."""
+    if log.settings.retention_ms < 0:
+        return None
+    odd = [one for one in log.segments if misread(one.largest) is not None]
+    if not odd or (worst := misread(max(one.largest for one in odd))) is None:
+        return None
+    closed = sum(one is not log.active for one in odd)
+    text = (
+        f"the timestamps of {segments_of(closed, len(odd))} {worst.reads}: {made_of(worst)};"
+        f" retention.ms={log.settings.retention_ms}"
+    )
+    cause = "past-timestamp" if worst.is_past else "future-timestamp"
+    return SpaceCause(cause, 0, text, _MISREAD[cause], since_offset=odd[0].segment.base_offset)
+
+
+_MISREAD: Final = {
+    "past-timestamp": "Set retention.ms=-1 until the client is corrected, and copy what must be kept.",
+    "future-timestamp": "Correct the client; set retention.bytes, or delete records with kafka-delete-records.",
+}
 
 
 def _future(log: LogSpace, now: int, limits: Limits, due: Due, doubt_ms: int) -> SpaceCause | None:
@@ -456,7 +480,11 @@ def _left_over(log: LogSpace) -> SpaceCause | None:
         return None
     kinds = sorted({os.path.splitext(name)[1] for name in names})
     text = f"{len(names)} files with {', '.join(kinds)}: the broker removes them after a delay, or when it starts"
-    return SpaceCause("leftovers", sum(sizes), text, "Wait for file.delete.delay.ms, or start the broker.")
+    step = "Wait for file.delete.delay.ms, or start the broker."
+    for finding in left_over(log.directory):
+        if FAILED in finding.message:
+            text, step = finding.message, "Mend what it failed at, then start the broker: waiting removes nothing."
+    return SpaceCause("leftovers", sum(sizes), text, step)
 
 
 def _merged(log: LogSpace) -> int:

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.auditing.partition import misread
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.columns.sorted_rows import groups
 from kafkalog.columns.table import Columns
@@ -100,9 +101,12 @@ def _leaders(log: LogSpace) -> Iterator[tuple[Any, ...]]:
 
 
 def _segments(log: LogSpace, now: int) -> Iterator[tuple[Any, ...]]:
-    """List segments whose largest timestamp is in the future: retention.ms counts from it."""
+    """List segments whose largest timestamp is no milliseconds, or in the future: retention.ms counts from it."""
     for one in log.segments:
-        if one.largest > now:
+        if (odd := misread(one.largest)) is not None:
+            text = f"its timestamps {odd.reads}: retention.ms counts from that"
+            yield _row(log, "segment", one.segment.base_offset, one.largest, now, text)
+        elif one.largest > now:
             text = f"its largest timestamp {iso(one.largest)} is after now: retention.ms counts from it"
             yield _row(log, "segment", one.segment.base_offset, one.largest, now, text)
 

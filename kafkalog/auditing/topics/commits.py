@@ -11,6 +11,7 @@ import numpy as np
 from kafkalog.columns.sorted_rows import Spans, groups, last_of_each
 from kafkalog.columns.table import AnyColumn, Columns
 from kafkalog.columns.texts import Numbered, TextColumn
+from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
 from kafkalog.kafka.message_primitives import uuid_text
@@ -18,7 +19,7 @@ from kafkalog.kernel import buffers
 from kafkalog.kernel.columns import bytes_kinds
 from kafkalog.kernel.plans import BASE64
 from kafkalog.narrowing import matches
-from kafkalog.quantities import by_number
+from kafkalog.quantities import by_number, iso, many
 from kafkalog.segments.blocks import BlockColumn, BlockLayout, Kind, Rows
 from kafkalog.segments.internal_blocks import InternalRecords, Part
 from kafkalog.segments.moment import Moment
@@ -320,7 +321,7 @@ _ROOM_OF_METADATA: Final = 1 << 20  # bytes before what is no longer in force is
 class InForce(NamedTuple):
     """The committed offsets in force of one partition of ``__consumer_offsets``.
 
-    The columns of `rows` are the number of the `key`, the `offset` and the `leader_epoch`.
+    The columns of `rows` are the number of the `key`, the `offset`, the `leader_epoch` and the `commit_timestamp`.
     """
 
     keys: CommitKeys
@@ -356,6 +357,7 @@ class Committed:
         order = self._taken + np.arange(len(commits))
         self._taken += len(commits)
         is_committed = commits["state"] == _COMMITTED
+        self._note_steps(commits, np.flatnonzero(is_committed))
         at, key = newest(commits["key"], is_committed)
         kept["order"][key] = order[at]
         kept["record_offset"][key] = commits.records.offset[commits["record"][at]]
@@ -378,6 +380,51 @@ class Committed:
             kept["aborted"][key] += count
         if self._metadata.size > self._metadata_room:
             self._forget()
+
+    def _note_steps(self, commits: Commits, rows: NDArray[np.intp]) -> None:
+        """Note the last commit of each key that went back, and the last deletion with what was deleted.
+
+        `rows` are those that count; each is held against the one before of its key, in this block or before it.
+        """
+        kept, order = self._columns, rows[np.argsort(commits["key"][rows], kind="stable")]
+        key, offset, gone = (commits[name][order] for name in ("key", "offset", "is_tombstone"))
+        time = commits.records.timestamp[commits["record"][order]]
+        first = np.ones(len(order), np.bool_)
+        first[1:] = key[1:] != key[:-1]
+        was = np.append(buffers.NONE, np.where(gone, buffers.NONE, offset)[:-1])
+        there = (kept["order"][key] >= 0) & (kept["is_tombstone"][key] == 0)
+        was = np.where(first, np.where(there, kept["offset"][key], buffers.NONE), was)
+        had = was >= 0  # what is below 0 is no offset
+        for at, value, name in (
+            (np.flatnonzero(had & ~gone & (offset >= 0) & (offset < was)), was - offset, "went_back"),
+            (np.flatnonzero(had & gone), was, "deleted_offset"),
+        ):
+            found, last = last_of_each(key[at])
+            kept[name][found] = value[at[last]]
+            kept[f"{name}_ms"][found] = time[at[last]]
+
+    def told(self, log: str) -> Iterator[Finding]:
+        """Yield which groups went back, and which lost what they had committed, as notes."""
+        size = len(self.keys)
+        kept = {name: column[:size] for name, column in self._columns.items()}
+        for key in np.flatnonzero(kept["went_back"] != buffers.NONE).tolist():
+            by, time = int(kept["went_back"][key]), int(kept["went_back_ms"][key])
+            what = f"went back by {many(by, 'offset')}"
+            yield self._finding("offset-went-back", log, key, what, time, "these are read twice")
+        is_gone = (kept["deleted_offset"] != buffers.NONE) & (kept["is_tombstone"] != 0)
+        for key in np.flatnonzero(is_gone).tolist():
+            what = f"lost its committed offset {int(kept['deleted_offset'][key])}"
+            time = int(kept["deleted_offset_ms"][key])
+            yield self._finding("offset-deleted", log, key, what, time, "it starts where auto.offset.reset says")
+
+    def _finding(self, code: str, log: str, key: int, what: str, time: int, then: str) -> Finding:
+        keys = self.keys
+        group, topic = keys.groups.texts[keys.group[key]], keys.topics.texts[keys.topic[key]]
+        partition = int(keys.partition[key])
+        return Finding.of(
+            code, log, f"{group} {what} in {topic}-{partition} at {iso(time)}: {then}", log=log, topic=topic,
+            partition=partition, offset=int(self._columns["record_offset"][key]),
+        )  # fmt: skip
 
     def _forget(self) -> None:
         """Forget metadata that is no longer in force."""
@@ -405,7 +452,7 @@ class Committed:
         """Return the committed offsets that a consumer would start at."""
         is_there = (self._columns["order"] >= 0) & (self._columns["is_tombstone"] == 0)
         key = np.flatnonzero(is_there & (self._columns["offset"] >= 0))
-        about = {name: self._columns[name][key] for name in ("offset", "leader_epoch")}
+        about = {name: self._columns[name][key] for name in ("offset", "leader_epoch", "commit_timestamp")}
         return InForce(self.keys, Columns({"key": key, **about}))
 
     def columns(self, log: str, lag: Callable[[NDArray[np.intp]], Mapping[str, AnyColumn]]) -> Iterator[Columns]:
@@ -446,6 +493,10 @@ class Committed:
             "pending_offset": Numbers(found["waiting_offset"], is_waiting & (found["waiting_offset"] != buffers.NONE)),
             "pending_producer_id": Numbers(found["waiting_producer_id"], is_waiting),
             "aborted": found["aborted"],
+            "went_back_by": found["went_back"],
+            "went_back_ms": found["went_back_ms"],
+            "deleted_offset": found["deleted_offset"],
+            "deleted_ms": found["deleted_offset_ms"],
         }
 
 
@@ -471,6 +522,10 @@ _KEPT: Final = {
     "waiting_offset": -1,
     "waiting_producer_id": -1,
     "aborted": 0,
+    "went_back": buffers.NONE,
+    "went_back_ms": buffers.NONE,
+    "deleted_offset": buffers.NONE,
+    "deleted_offset_ms": buffers.NONE,
 }
 
 

@@ -43,7 +43,7 @@ _KIND_OF: Final = {
     **dict.fromkeys(range(17, 24), "streams"),
 }
 
-_STABLE: Final = 0  # of a member's states
+_STABLE: Final = {"consumer": 0, "streams": 1}  # of a member's states, which the two kinds number apart
 
 
 class Newest(NamedTuple):
@@ -129,7 +129,7 @@ class GroupState(NamedTuple):
         if kind in ("consumer", "streams"):
             if assigned is None or (epoch is not None and epoch > assigned):
                 return "assigning"
-            if any(m.get("state") != _STABLE or m.get("memberEpoch") != assigned for m in members.values()):
+            if any(m.get("state") != _STABLE[kind] or m.get("memberEpoch") != assigned for m in members.values()):
                 return "reconciling"
         return "stable"
 

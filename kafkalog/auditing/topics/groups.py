@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -36,7 +36,7 @@ from kafkalog.auditing.topics.internal import (
     split,
     until,
 )
-from kafkalog.auditing.topics.lag import LagColumns, lags_of, no_lag
+from kafkalog.auditing.topics.lag import LagColumns, beyond_log, lags_of, no_lag
 from kafkalog.auditing.topics.topic_logs import (
     TopicLog,
     clusters_of,
@@ -51,7 +51,6 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import Each, each_of, job_count
 from kafkalog.findings import Finding
-from kafkalog.kafka.message_json import plain
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
@@ -62,12 +61,15 @@ from kafkalog.segments.blocks import Rows
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.internal_blocks import InternalRecords
 from kafkalog.segments.moment import Moment
+from kafkalog.segments.repeated_findings import counted
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.declared import Table
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from kafkalog.auditing.partition import PartitionAudit
 
 __all__ = [
     "GROUP_TABLES",
@@ -78,6 +80,7 @@ __all__ = [
     "group_of",
     "group_rows",
     "offsets_rows",
+    "stranded_groups",
 ]
 
 # One partition of ``__consumer_offsets``: its groups and their commits, as rows.
@@ -210,6 +213,7 @@ class GroupLog:
             block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
             for columns in self._committed.columns(log, lag):
                 yield from block.items(columns)
+            yield from counted(self._committed.told(log))
 
 
 def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[GroupLog, list[Finding]]:
@@ -246,6 +250,43 @@ _SNAPSHOT: Final = 0
 _SAME: Final = -1  # a start offset in an update that does not change it
 
 
+# RecordState: what consumers have acknowledged, and what is archived, or about to be.
+_ACKNOWLEDGED: Final = (2,)
+_GIVEN_UP: Final = (3, 4)
+
+_STATE_BATCH: Final = ("firstOffset", "lastOffset", "deliveryState", "deliveryCount")
+
+_MOST: Final = 2**63 - 1  # that a column holds: offsets come from files
+
+
+class _StateBatch(NamedTuple):
+    """Offsets of a share partition that are in one state."""
+
+    first: int
+    last: int
+    state: int
+    deliveries: int
+
+
+def _put(batches: list[_StateBatch], new: _StateBatch) -> None:
+    """Put a batch among others, in the order of offsets: of those that it overlaps the rest is left."""
+    if new.last < new.first:
+        return
+    start = bisect_left(batches, new.first, key=lambda one: one.last)
+    stop = bisect_right(batches, new.last, start, key=lambda one: one.first)
+    rest = [new]
+    if start < stop:
+        before, after = batches[start], batches[stop - 1]
+        rest = [before._replace(last=new.first - 1)] * (before.first < new.first) + rest
+        rest += [after._replace(first=new.last + 1)] * (after.last > new.last)
+    batches[start:stop] = rest
+
+
+def _records_in(batches: Iterable[_StateBatch], start: int, states: Container[int]) -> int:
+    """Return how many offsets from the start on are in one of some states."""
+    return min(_MOST, sum(one.last + 1 - max(one.first, start) for one in batches if one.state in states))
+
+
 @dataclass(slots=True)
 class _State:
     """A share partition after its records so far."""
@@ -253,7 +294,7 @@ class _State:
     start_offset: int = -1
     state_epoch: int | None = None
     leader_epoch: int | None = None
-    in_flight: Any = None
+    batches: list[_StateBatch] = field(default_factory=list)
     newest: Written | None = None
     deleted: bool = False
 
@@ -278,9 +319,11 @@ class ShareOffsets:
             return
         value = content.value
         state.leader_epoch = value["leaderEpoch"]
-        state.in_flight = plain(value["stateBatches"])
         if content.type == _SNAPSHOT:
             state.state_epoch = value["stateEpoch"]
+            state.batches = []
+        for batch in value["stateBatches"]:
+            _put(state.batches, _StateBatch(*(batch[name] for name in _STATE_BATCH)))
         if content.type == _SNAPSHOT or value["startOffset"] != _SAME:
             state.start_offset = value["startOffset"]
 
@@ -288,6 +331,7 @@ class ShareOffsets:
         """Yield the rows of the table ``share_offsets``; `topics` are names by id."""
         for (group, topic_id, partition), state in sorted(self._states.items()):
             assert state.newest is not None  # a state begins with a record
+            batches = [one for one in state.batches if one.last >= state.start_offset]
             yield SHARE_OFFSETS.of(
                 group=group,
                 topic_id=topic_id,
@@ -296,7 +340,9 @@ class ShareOffsets:
                 start_offset=state.start_offset,
                 state_epoch=state.state_epoch,
                 leader_epoch=state.leader_epoch,
-                in_flight=state.in_flight,
+                in_flight=[dict(zip(_STATE_BATCH, one, strict=True)) for one in batches],
+                acknowledged=_records_in(batches, state.start_offset, _ACKNOWLEDGED),
+                given_up=_records_in(batches, state.start_offset, _GIVEN_UP),
                 timestamp_ms=state.newest.timestamp,
                 offset=state.newest.offset,
                 deleted=state.deleted,
@@ -411,6 +457,27 @@ def _share_log(
     if SHARE_OFFSETS.name in chosen.tables:
         for row in offsets.rows(topics, directory.log):
             yield SHARE_OFFSETS, row
+
+
+_READ_UNASKED: Final = 16 << 20  # bytes of __consumer_offsets that an audit reads for it
+
+
+def stranded_groups(
+    nodes: Sequence[LogDirectory], logs: Collection[PartitionAudit], limits: Limits
+) -> list[Finding]:  # fmt: skip
+    """Return which groups have committed offsets that the logs of an audit do not have any more.
+
+    Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says it.
+    """
+    if not any(len(facts.epochs) > 1 for facts in logs):
+        return []
+    size = sum(one.size for node in nodes for one in node.partitions if one.topic == OFFSETS_TOPIC and not one.suffix)
+    if not 0 < size <= _READ_UNASKED:
+        return []
+    found = topic_logs([Cluster(None, list(nodes))], OFFSETS_TOPIC, limits, lambda _: None, optional=True)
+    chosen = ChosenGroups(Moment(), (), ())
+    commits = [read_groups(log, chosen, limits)[0].in_force() for log in found]
+    return list(beyond_log(commits, logs, limits))
 
 
 class GroupAt(NamedTuple):

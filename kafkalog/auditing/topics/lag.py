@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import reach, read_log, visible_records
+from kafkalog.auditing.partition import PartitionAudit, reach, read_log, visible_records
 from kafkalog.auditing.topics.commits import CommitKeys, InForce
 from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
@@ -21,9 +22,11 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
 from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding, Severity
+from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.log_dirs.log_directory import PartitionDirectory
-from kafkalog.quantities import listed_of
+from kafkalog.quantities import listed_of, many, offset_range, plausible
+from kafkalog.segments.segment import possible_chunks
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.arrow import Numbers
 from kafkalog.tables.internal_tables import OUT_OF_RANGE
@@ -34,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["LagColumns", "lags_of", "no_lag"]
+__all__ = ["LagColumns", "beyond_log", "lags_of", "no_lag"]
 
 LagColumns = Callable[["NDArray[np.intp]"], "Mapping[str, AnyColumn]"]  # by numbers of keys
 Place = tuple[int, str, int]  # the number of the cluster, topic and partition
@@ -50,11 +53,14 @@ class _Asked(NamedTuple):
 
     replicas: tuple[PartitionDirectory, ...]
     offsets: NDArray[np.int64]
+    undated: int  # the highest of those that were committed without a leader epoch, -1 without any
 
 
 @dataclass(slots=True)
 class _Read:
     """What the replica that counts says of the `offsets` that were asked; `held_by` is what holds it back.
+
+    `begun` are the times (ms) of the first batches of its leader epochs, where a commit without an epoch asks.
 
     Where they were asked, `led` says who led the partition when, oldest first, and `stuck_by` names what holds it back.
     """
@@ -69,19 +75,31 @@ class _Read:
     held_by: dict[str, int] | None
     is_running: bool
     findings: list[Finding]
+    begun: list[int] = field(default_factory=list)
     led: list[dict[str, Any]] = field(default_factory=list)
     stuck_by: str | None = None
 
-    def flags(self, offset: NDArray[np.int64], epoch: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Say which offsets are out of the log's range, or after the end that their leader epoch has in it.
+    def flags(self, commits: Columns) -> NDArray[np.int64]:
+        """Say which offsets are out of the log's range, or after the end that their leader epoch has in it."""
+        offset = commits["offset"]
+        is_other = offset > self.ends(commits)
+        return np.select([offset < self.start, offset > self.end, is_other], [_BEFORE, _BEYOND, _OTHER], -1)
 
-        The last is what brokers answer to OffsetsForLeaderEpoch: records up to there were truncated, others follow.
+    def ends(self, commits: Columns) -> NDArray[np.int64]:
+        """Return where the log ends for the leader epoch of each commit: what is after it was truncated since.
+
+        That is what brokers answer to OffsetsForLeaderEpoch. A commit without an epoch is of the last epoch that had
+        begun when it was committed, as far as times show that.
         """
+        epoch = commits["leader_epoch"]
         epochs = np.array([epoch for epoch, _ in self.epochs], np.int64)
         firsts = np.array([*(first for _, first in self.epochs), self.end], np.int64)
-        ends = firsts[np.searchsorted(np.maximum.accumulate(epochs) if len(epochs) else epochs, epoch, "right")]
-        is_other = (epoch >= 0) & (offset > ends)
-        return np.select([offset < self.start, offset > self.end, is_other], [_BEFORE, _BEYOND, _OTHER], -1)
+        at = np.searchsorted(np.maximum.accumulate(epochs) if len(epochs) else epochs, epoch, "right")
+        ends: NDArray[np.int64] = firsts[at]
+        if not self.begun:
+            return np.where(epoch >= 0, ends, _FAR)
+        later = np.searchsorted(np.maximum.accumulate(self.begun), commits["commit_timestamp"], "right")
+        return np.where(epoch >= 0, ends, np.where(later < len(self.begun), firsts[np.maximum(later, 1)], _FAR))
 
     def since(self, flag: int, epoch: int) -> int:
         """Return since when an offset is out of range: the first leader epoch after the commit's, by the metadata."""
@@ -112,7 +130,55 @@ def _read(asked: _Asked, limits: Limits) -> _Read:
         facts.holder(),
         facts.directory.running,
         serious,
+        _begun(facts, limits) if len(facts.epochs) > 1 and asked.undated > facts.epochs[1][1] else [],
     )
+
+
+_FAR: Final = 2**62
+
+
+def _begun(facts: PartitionAudit, limits: Limits) -> list[int]:
+    """Return the newest time in the first batch of each leader epoch of a log."""
+    wanted = {first for _, first in facts.epochs}
+    found = dict.fromkeys(wanted, NONE)
+    for segment in facts.directory.segments:
+        with suppress(UnreadableError):  # then its epochs have no times
+            for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
+                cells = chunk.heads.numpy()
+                firsts = cells[buffers.BASE_OFFSET]
+                for row in np.flatnonzero(np.isin(firsts, list(wanted)) & (cells[buffers.VALID] != 0)).tolist():
+                    found[int(firsts[row])] = int(cells[buffers.MAX_TIMESTAMP, row])
+    return [found[first] if plausible(found[first]) else NONE for _, first in facts.epochs]
+
+
+def beyond_log(commits: Sequence[InForce], logs: Iterable[PartitionAudit], limits: Limits) -> Iterator[Finding]:
+    """Yield the groups whose committed offsets the logs of an audit do not have any more; the leader's replica counts.
+
+    What is before a log's start was deleted: nobody lost it.
+    """
+    best: dict[Place, PartitionAudit] = {}
+    for facts in logs:
+        place = (0, facts.directory.topic, facts.directory.partition)
+        best[place] = max(best.get(place, facts), facts, key=reach)
+    for of_log in commits:
+        for place, rows in _places(0, of_log):
+            if (found := best.get(place)) is None:
+                continue
+            read = _positions(found, rows, limits)
+            flags = read.flags(rows)
+            for flag in (_BEYOND, _OTHER):
+                if (flags == flag).any():
+                    yield _out_of_range(flag, place, of_log.keys, rows.take(flags == flag), read)
+
+
+def _positions(facts: PartitionAudit, commits: Columns, limits: Limits) -> _Read:
+    """Return what a log says of offsets alone: no record is read."""
+    nothing, undated = np.empty(0, np.int64), commits["offset"][commits["leader_epoch"] < 0]
+    asks = len(facts.epochs) > 1 and int(undated.max(initial=-1)) > facts.epochs[1][1]
+    return _Read(
+        facts.directory.log, facts.log_start_offset, facts.log_end_offset, facts.last_stable_offset, facts.epochs,
+        nothing, nothing, None, facts.directory.running, [], _begun(facts, limits) if asks else [],
+    )  # fmt: skip
 
 
 # All of them: the columns of the table ``committed`` that only the partitions' logs give.
@@ -140,7 +206,7 @@ class Lag:
         self._columns["visible_lag"][key] = visible
         if read.held_by is not None:
             self._stuck[key[(visible == 0) & (lag > 0)]] = number
-        self._range[key] = flags = read.flags(offset, epoch)
+        self._range[key] = flags = read.flags(commits)
         for row in np.flatnonzero(flags >= 0).tolist():
             self._columns["out_of_range_since_ms"][key[row]] = read.since(int(flags[row]), int(epoch[row]))
 
@@ -190,7 +256,7 @@ def lags_of(
         for place, rows in _places(cluster, commits):
             if (read := found.get(place)) is None:
                 continue
-            flags = read.flags(rows["offset"], rows["leader_epoch"])
+            flags = read.flags(rows)
             if not read.led and (flags > _BEFORE).any():
                 read.led = _led(clusters[cluster], *place[1:], limits)
             lag.add(rows, read)
@@ -206,8 +272,13 @@ def _out_of_range(flag: int, place: Place, keys: CommitKeys, rows: Columns, read
     """Make the finding about the groups that can't go on in a partition for one reason."""
     _, topic, partition = place
     names = keys.groups.texts
-    shown = rows.take(slice(0, _SHOWN)).tuples("key", "offset")
-    groups = [f"{names[keys.group[key]]} at {offset}" for key, offset in shown]
+    shown = rows.take(slice(0, _SHOWN))
+    groups = [
+        f"{names[keys.group[key]]} at {offset}{_what_went(offset, epoch, end, read.end)}"
+        for (key, offset, epoch), end in zip(
+            shown.tuples("key", "offset", "leader_epoch"), read.ends(shown).tolist(), strict=True
+        )
+    ]
     where = f"{topic}-{partition}"
     said = {
         _BEFORE: f"before the start of {where} at {read.start}: auto.offset.reset decides where a consumer starts",
@@ -216,11 +287,26 @@ def _out_of_range(flag: int, place: Place, keys: CommitKeys, rows: Columns, read
     }[flag]
     code = "offset-before-start" if flag == _BEFORE else "offset-beyond-end"
     lowest = int(rows["offset"].min())
+    back_to = None if flag == _BEFORE else int(min(read.ends(rows).min(), read.end))
     finding = Finding.of(
         code, read.log, f"committed offsets are {said}: {listed_of(len(rows), groups)}", offset=lowest,
-        found=len(rows), log=read.log, topic=topic, partition=partition,
+        needed=back_to, found=len(rows), log=read.log, topic=topic, partition=partition,
     )  # fmt: skip
     return lowered(finding, Reason.MAY_BE_THERE) if read.is_running else finding
+
+
+def _what_went(offset: int, epoch: int, end: int, log_end: int) -> str:
+    """Say what a group had read that is gone, and where it should go on; nothing where no epoch ends before."""
+    if offset <= end or end == _FAR:
+        return ""
+    gone, since = many(offset - end, "record"), offset_range(end, min(offset, log_end) - 1)
+    if epoch >= 0:
+        are = "is" if offset - end == 1 else "are"
+        return f" (leader epoch {epoch} ends at {end} now: {gone} that it read {are} gone, it should go on at {end})"
+    return (
+        f" (committed without a leader epoch, before what is there from {end} on: no client notices; it never reads the"
+        f" new {since})"
+    )
 
 
 def _places(cluster: int, commits: InForce) -> Iterator[tuple[Place, Columns]]:
@@ -230,16 +316,22 @@ def _places(cluster: int, commits: InForce) -> Iterator[tuple[Place, Columns]]:
 def _asked(clusters: Sequence[Cluster], groups: Sequence[tuple[int, InForce]]) -> dict[Place, _Asked]:
     """Return the partitions with commits whose logs are among the inputs, with all their offsets."""
     wanted: defaultdict[Place, list[NDArray[np.int64]]] = defaultdict(list)
+    undated: defaultdict[Place, int] = defaultdict(lambda: -1)
     for cluster, commits in groups:
         for place, rows in _places(cluster, commits):
             wanted[place].append(rows["offset"])
+            without = rows["offset"][rows["leader_epoch"] < 0]
+            undated[place] = max(undated[place], int(without.max(initial=-1)))
     replicas: defaultdict[Place, list[PartitionDirectory]] = defaultdict(list)
     for number, one in enumerate(clusters):
         for _, directory in one.wanted():
             place = (number, directory.topic, directory.partition)
             if place in wanted:
                 replicas[place].append(directory)
-    return {place: _Asked(tuple(some), np.unique(np.concatenate(wanted[place]))) for place, some in replicas.items()}
+    return {
+        place: _Asked(tuple(some), np.unique(np.concatenate(wanted[place])), undated[place])
+        for place, some in replicas.items()
+    }
 
 
 def _led(cluster: Cluster, topic: str, partition: int, limits: Limits) -> list[dict[str, Any]]:

@@ -182,16 +182,17 @@ class _Around:
     def decided_by(self) -> NDArray[np.int64]:
         """Say who decided a Prepare record, by `DECIDED_BY`; nobody for others, and where the record before is gone."""
         state, epoch, old_epoch = self.now("state"), self.now("producer_epoch"), self.before("producer_epoch")
-        # A fenced producer can't continue with its new epoch.
+        # Under transaction.version 2 a producer goes on with the new epoch of its own abort, and of one by its timeout.
         goes_on = self._has_second & (self._states["state"][self._second] == _S.ONGOING)
         goes_on &= self._states["producer_epoch"][self._second] == epoch
-        is_producers = (self.before("state") != _S.ONGOING) | (epoch == old_epoch) | goes_on
+        is_producers = (self.before("state") != _S.ONGOING) | (epoch == old_epoch)
         is_takeover = (self.now("client_transaction_version") < 2) | (epoch > old_epoch + 1)
         rules = [  # the first one that holds
             (state == _S.PREPARE_COMMIT, _BY["producer"]),  # nobody else commits
             ((state != _S.PREPARE_ABORT) | ~self.follows, _NOBODY),
             (is_producers, _BY["producer"]),
             (self._is_overdue(), _BY["timeout"]),
+            (goes_on, _BY["producer"]),
             (is_takeover, _BY["takeover"]),
         ]
         holds, who = zip(*rules, strict=True)

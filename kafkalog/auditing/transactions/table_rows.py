@@ -58,12 +58,14 @@ __all__ = [
     "COLUMN_TABLES",
     "MANY_ROWS",
     "NEWEST_ABORTED",
+    "NO_DECISIONS",
     "audit_batches",
     "audit_columns",
     "audit_rows",
     "coordinator_batches",
     "coordinator_columns",
     "coordinator_rows",
+    "decision_keys",
     "finding_columns",
     "gap_rows",
     "log_batches",
@@ -350,22 +352,30 @@ def audit_rows(audit: Audit, table: str) -> Iterator[Row]:
     return (row for cluster in audit.clusters for log in cluster.logs for row in log_rows(log, table))
 
 
+NO_DECISIONS: Final = np.empty(0, np.int64)
+
 # The transactions that incidents tell of: open ones, those with a cause, those that only a lost history has.
 
 
-def notable_rows(log: LogAudit) -> Iterator[tuple[Any, ...]]:
+def notable_rows(log: LogAudit, of_decisions: NDArray[np.int64] = NO_DECISIONS) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of ``transactions`` that incidents need, open ones with the brokers' times around their data.
 
     Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
-    from the leader's.
+    from the leader's. So are all that decisions to abort ended, which `of_decisions` names by `decision_keys`.
     """
-    return chain.from_iterable(map(Columns.rows, notable_columns(log)))
+    return chain.from_iterable(map(Columns.rows, notable_columns(log, of_decisions)))
 
 
-def notable_columns(log: LogAudit) -> Iterator[Columns]:
+def decision_keys(producer_ids: NDArray[np.int64], epochs: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a number for each decision of the coordinator: its producer and its epoch, which the markers have."""
+    found: NDArray[np.int64] = producer_ids.astype(np.int64) << 16 | epochs.astype(np.int64) & 0xFFFF
+    return found
+
+
+def notable_columns(log: LogAudit, of_decisions: NDArray[np.int64] = NO_DECISIONS) -> Iterator[Columns]:
     """Yield the rows of ``notable_rows`` as columns, if there are any."""
-    places = _places(log)
+    places = _places(log, of_decisions)
     if not len(places):
         return
     rows = log.verdicts.of_places(places)
@@ -434,7 +444,10 @@ def _of_each_cause(verdicts: Verdicts) -> Iterator[NDArray[np.intp]]:
             yield places[shown]
 
 
-def _places(log: LogAudit) -> NDArray[np.intp]:
+_OF_PLACES: Final = ("first_offset", "last_offset", "marker_offset", "marker_type", "producer_id", "marker_epoch")
+
+
+def _places(log: LogAudit, of_decisions: NDArray[np.int64]) -> NDArray[np.intp]:
     """Return the numbers of the notable rows, in the order of the log."""
     judged, counts = log.verdicts.judged["place"], tally(log.verdicts.rows)
     if not (len(judged) or counts.aborted or len(log.judged.broken) or log.fork is not None):
@@ -443,12 +456,15 @@ def _places(log: LogAudit) -> NDArray[np.intp]:
     chosen = list(_of_each_cause(log.verdicts))
     aborted = np.empty((2, 0), np.int64)  # numbers, markers
     start = 0
-    for rows in log.verdicts.rows.blocks("first_offset", "last_offset", "marker_offset", "marker_type"):
+    for rows in log.verdicts.rows.blocks(*_OF_PLACES):
         marker = rows["marker_offset"]
         ended = np.flatnonzero(fold.has_data(rows) & (rows["marker_type"] == fold.ABORT))
         if len(told):
             chosen.append(start + np.flatnonzero(among(marker, told)))
         if len(ended):
+            if len(of_decisions):
+                keys = decision_keys(rows["producer_id"][ended], rows["marker_epoch"][ended])
+                chosen.append(start + ended[among(keys, of_decisions)])
             aborted = np.concatenate([aborted, [start + ended, marker[ended]]], axis=1)
             aborted = aborted[:, np.argsort(aborted[1], kind="stable")[-NEWEST_ABORTED:]]
         if log.fork is not None:

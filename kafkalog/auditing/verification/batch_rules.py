@@ -289,6 +289,8 @@ _WORDS: Final[dict[str, Callable[[Batch], str]]] = {
 
 HEADER_CODES: Final = buffers.RULES
 
+_ABOVE: Final = "records-count-above-offsets"
+
 
 def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator[Finding]:
     """Yield what is wrong with the headers of a chunk's batches; `records` says that their records are read as well.
@@ -308,7 +310,11 @@ def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator
             batch = Batch.of(heads, row)
             first = batch.last_offset if batch.base_offset is None else batch.base_offset
             text = f"the batch at offset {first}: {_WORDS[code](batch)}"
-            yield Finding.of(code, chunk.file, text, position=batch.position, length=batch.size, offset=first)
+            needed, counted = (batch.last_offset - first + 1, batch.records_count) if code == _ABOVE else (None, None)
+            yield Finding.of(
+                code, chunk.file, text, position=batch.position, length=batch.size, offset=first, needed=needed,
+                found=counted,
+            )  # fmt: skip
 
 
 def _strict(chunk: Chunk) -> StrictDecoder:

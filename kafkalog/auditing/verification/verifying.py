@@ -17,6 +17,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.partition import (
     gone_finding,
     join,
+    late_beginnings,
     located,
     log_findings,
     marker_findings,
@@ -678,7 +679,8 @@ def log_of(
         directory = replace(directory, running=True)
     partition = join(directory, [check.scan for check in found], policies(metadata, directory.topic))
     partition = with_note(partition, movements)
-    of_files = chain(marker_findings(partition), (finding for check in found for finding in check.findings))
+    of_producers = chain(marker_findings(partition), late_beginnings(partition))
+    of_files = chain(of_producers, (finding for check in found for finding in check.findings))
     findings = counted(
         chain(
             log_findings(partition),

@@ -252,3 +252,79 @@ def test_a_new_leader_knows_what_was_replicated(tmp_path: Path, leader_epoch: in
     path.write_bytes(whole)
 
     assert len(_told_of(folder)) == broken
+
+
+# A producer's first batch in a log that is whole from offset 0 on.
+
+
+def _begins_late(root: Path, *segments: list[Batch], topic: str = "t") -> list[tuple[int, int, str]]:
+    """The producers that are told to begin too late, with the offset and the sequence."""
+    write_segments(root / f"{topic}-0", *segments)
+    found = (row for row in table(audit([root]), "findings") if row["code"] == "sequence-begins-late")
+    return sorted((row["producer_id"], row["offset"], row["found"]) for row in found)
+
+
+def test_a_beginning_that_never_arrived_is_told(tmp_path: Path) -> None:
+    """Each producer's first batch in the log is asked, wherever it is; one that begins with 0 is in order."""
+    batches = [data(0, 17, records=3), data(3, 0, producer=7), data(4, 5, producer=8), data(5, 20)]
+
+    assert _begins_late(tmp_path, batches[:2], batches[2:]) == [(8, 4, "5"), (1000, 0, "17")]
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "offset"), [("log-start-offset-checkpoint", 1), ("cleaner-offset-checkpoint", 1)]
+)
+def test_what_was_deleted_or_cleaned_excuses_a_beginning(tmp_path: Path, checkpoint: str, offset: int) -> None:
+    """The batches before may have been there, and are gone."""
+    write_checkpoint(tmp_path, checkpoint, ("t", 0, offset))
+
+    assert _begins_late(tmp_path, [data(0, 0, producer=7), data(1, 5)]) == []
+
+
+def test_a_log_that_begins_later_excuses_a_beginning(tmp_path: Path) -> None:
+    """A log whose first segment is gone begins anywhere."""
+    assert _begins_late(tmp_path, [data(3, 17)]) == []
+
+
+def test_missing_offsets_excuse_a_beginning(tmp_path: Path) -> None:
+    """The offsets that are missing before it have a finding of their own."""
+    assert _begins_late(tmp_path, [data(0, 0, producer=7), data(2, 5)]) == []
+
+
+@pytest.mark.parametrize(("sequence", "number"), [(2**30 - 1, 1), (2**30, 0), (WRAP - 1, 0)])
+def test_a_sequence_before_zero_is_no_late_beginning(tmp_path: Path, sequence: int, number: int) -> None:
+    """Sequences go round: the highest one comes right before 0, and says nothing of what was lost."""
+    assert len(_begins_late(tmp_path, [data(0, sequence)])) == number
+
+
+def test_coordinators_begin_anywhere(tmp_path: Path) -> None:
+    """What group coordinators write has sequences that mean nothing."""
+    assert _begins_late(tmp_path, [data(0, 17)], topic="__consumer_offsets") == []
+
+
+@pytest.mark.parametrize(("leader_epoch", "told_late"), [(0, [(1000, 1, "5")]), (1, [])])
+def test_a_new_leader_excuses_a_beginning(
+    tmp_path: Path, leader_epoch: int, told_late: list[tuple[int, int, str]]
+) -> None:
+    """Behind a change of leaders the batches before may have been another leader's, and are truncated."""
+    write_segments(tmp_path / "t-0", [first := data(0, 0, producer=7), data(1, 5)])
+    path = tmp_path / "t-0" / f"{0:020}.log"
+    whole = bytearray(path.read_bytes())
+    for at, epoch in ((0, 0), (first.size, leader_epoch)):
+        whole[at + 12 : at + 16] = epoch.to_bytes(4, "big")
+    path.write_bytes(whole)
+    found = (row for row in table(audit([tmp_path]), "findings") if row["code"] == "sequence-begins-late")
+
+    assert [(row["producer_id"], row["offset"], row["found"]) for row in found] == told_late
+
+
+def test_an_incident_counts_what_never_arrived(tmp_path: Path) -> None:
+    """The sequences before the first one are the records that are lost, of all producers of a partition."""
+    write_segments(tmp_path / "t-0", [data(0, 17), data(1, 1, producer=7), data(2, 18)])
+    (incident,) = table(audit([tmp_path]), "incidents")
+
+    assert (incident["kind"], incident["cause"], incident["records"]) == ("records-lost", "never-arrived", 18)
+    assert (
+        "18 records never reached the log of t-0 (sequences 0-16 of producer 1000, sequence 0 of producer 7)"
+        in (incident["title"])
+    )

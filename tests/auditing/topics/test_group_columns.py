@@ -30,6 +30,7 @@ TYPES = record_types(Internal.OFFSETS)
 # The escaped form of bytes that are not UTF-8 is also a text that one can write.
 NAMES = [b"g", b"h", b"\xff", b"\\xff", "é".encode()]
 PRODUCERS = [1000, 2000]
+_STEPS = ("offset-went-back", "offset-deleted")  # which the rows of ``committed`` have, too
 
 
 def key_of(number: int, names: list[bytes], partition: int) -> bytes:
@@ -80,7 +81,8 @@ def test_the_columns_are_what_each_record_alone_says(
     found, named = [], True
     try:
         groups = () if group is None else (group,)
-        found.extend(one_by_one(group_rows([folder], moment, groups=groups, tables=GROUP_TABLES)))
+        every = one_by_one(group_rows([folder], moment, groups=groups, tables=GROUP_TABLES))
+        found.extend(one for one in every if not (isinstance(one, Finding) and one.code in _STEPS))
     except NothingMatchesError:
         named = False
 

@@ -79,11 +79,15 @@ def test_groups_survive_every_flip(tmp_path: Path, step: int) -> None:
     for number, pair in enumerate(pairs("__consumer_offsets", 12)):
         writes = (Write(key, value) for key, value in changed(pair, step) if key is not None)
         folder = str(write_offsets(tmp_path / f"{number}", *writes))
-        found = list(one_by_one(group_rows([folder], tables=GROUP_TABLES)))
+        every = one_by_one(group_rows([folder], tables=GROUP_TABLES))
+        found = [one for one in every if not (isinstance(one, Finding) and one.code in STEPS)]
         assert found == list(modelled_rows(folder, Moment(), None))
         for item in found:
             if not isinstance(item, Finding):
                 check(item[1], item[0].name)
+
+
+STEPS = ("offset-went-back", "offset-deleted")  # which the table ``committed`` has, too
 
 
 @steps(47)

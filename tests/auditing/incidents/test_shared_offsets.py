@@ -1,0 +1,44 @@
+"""Batches that count more records than they have offsets: what consumers are given of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import build
+from kafkalog.api import verify
+
+
+def _batch(offset: int, records: int, last_offset_delta: int) -> bytes:
+    every = (build.record(delta=number) for number in range(records))
+    return build.batch(*every, base_offset=offset, last_offset_delta=last_offset_delta)
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ((3, 3, 2), "8 records in 3 batches have 3 offsets; a consumer that begins before them is given 4 of them"),
+        ((2, 2), "4 records in 2 batches have 2 offsets; a consumer that begins before them is given 3 of them"),
+    ],
+)
+def test_records_that_share_offsets_are_counted(tmp_path: Path, counts: tuple[int, ...], said: str) -> None:
+    """A last offset delta of 0 in batches of several records gives their offsets again to the next ones."""
+    (tmp_path / "t-0").mkdir()
+    data = b"".join(_batch(at, number, 0) for at, number in enumerate(counts))
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(data)
+    (incident,) = verify([tmp_path / "t-0"]).incidents
+
+    assert (incident["kind"], incident["cause"]) == ("records-unreadable", "odd-batches")
+    assert said in incident["title"]
+    assert "every time" not in str(incident["consumers"])
+    assert len(incident["next_steps"]) == 1
+
+
+def test_batches_with_an_offset_for_each_record_are_whole(tmp_path: Path) -> None:
+    """The same records with the offsets that they take."""
+    (tmp_path / "t-0").mkdir()
+    data = b"".join(_batch(at, number, number - 1) for at, number in ((0, 3), (3, 3), (6, 2)))
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(data)
+
+    assert verify([tmp_path / "t-0"]).incidents == []

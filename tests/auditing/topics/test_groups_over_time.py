@@ -1,0 +1,120 @@
+"""Groups over time: commits that go back, commits that are deleted, and commits that a truncation left behind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import plain
+from build import TIME, batch, record
+from invoke import kafkalog
+from kafkalog.auditing.pipeline.run import audit
+from offsets_topic import Write, commit_key, commit_value, write_offsets
+from plain import Batch
+
+DATA = "data"
+
+
+def _committed(root: Path, *written: Write) -> list[dict[str, Any]]:
+    """The rows of the table ``committed``."""
+    write_offsets(root / DATA, *written)
+    return kafkalog("groups", DATA, "--table", "committed", "--format", "ndjson", cwd=root).table("committed")
+
+
+def _commit(offset: int | None, group: str = "g", **more: int) -> Write:
+    return Write(commit_key(group), None if offset is None else commit_value(offset, **more))
+
+
+def test_a_commit_that_goes_back_is_told(tmp_path: Path) -> None:
+    """With its time and by how much, though a later commit went on."""
+    (row,) = _committed(tmp_path, _commit(40), _commit(10), _commit(20))
+    told = kafkalog("groups", DATA, cwd=tmp_path).err
+
+    assert (row["offset"], row["went_back_by"], row["went_back_ms"]) == (20, 30, TIME + 1000)
+    assert "note: g went back by 30 offsets in t-0 at 2023-11-14T22:13:21.000Z: these are read twice" in told
+
+
+@pytest.mark.parametrize("offsets", [(10, 40), (10, 10), (40, None, 10)])
+def test_a_commit_that_goes_on_does_not_go_back(tmp_path: Path, offsets: tuple[int | None, ...]) -> None:
+    """Higher, the same again, or lower after a deletion: the group began anew."""
+    (row,) = _committed(tmp_path, *map(_commit, offsets))
+
+    assert (row["went_back_by"], row["went_back_ms"]) == (None, None)
+
+
+def test_a_deletion_tells_what_was_committed(tmp_path: Path) -> None:
+    """The value before the tombstone, and its time."""
+    (row,) = _committed(tmp_path, _commit(7), _commit(33), _commit(None))
+    told = kafkalog("groups", DATA, cwd=tmp_path).err
+
+    assert (row["state"], row["deleted_offset"], row["deleted_ms"]) == ("deleted", 33, TIME + 2000)
+    assert "note: g lost its committed offset 33 in t-0 at 2023-11-14T22:13:22.000Z: it starts where" in told
+
+
+def test_a_deletion_that_was_followed_by_a_commit_is_only_in_the_table(tmp_path: Path) -> None:
+    """The group has an offset again."""
+    (row,) = _committed(tmp_path, _commit(33), _commit(None), _commit(2))
+
+    assert (row["state"], row["deleted_offset"]) == ("committed", 33)
+    assert "lost its committed offset" not in kafkalog("groups", DATA, cwd=tmp_path).err
+
+
+def _truncated(root: Path, *commits: Write, later_ms: int = 10_000) -> str:
+    """Write t-0 with leader epoch 0 up to 14 and epoch 1 from 15 to 29, some time later, and these commits."""
+    (root / DATA / "t-0").mkdir(parents=True)
+    data = b"".join(
+        batch(
+            *(record(delta=number) for number in range(15)), base_offset=15 * epoch, partition_leader_epoch=epoch,
+            base_timestamp=TIME + epoch * later_ms, max_timestamp=TIME + epoch * later_ms,
+        )
+        for epoch in range(2)
+    )  # fmt: skip
+    (root / DATA / "t-0" / f"{0:020}.log").write_bytes(data)
+    write_offsets(root / DATA, *commits)
+    plain.write_mark(root / DATA)
+    return kafkalog("groups", DATA, cwd=root).err
+
+
+def test_a_truncation_leaves_groups_behind(tmp_path: Path) -> None:
+    """Beyond the end of their epoch, and without an epoch by the times; what was committed since is in order."""
+    told = _truncated(
+        tmp_path, _commit(40, "old", epoch=0), _commit(20, "blind"), _commit(20, "new", when=TIME + 20_000),
+        _commit(20, "newer", epoch=1), _commit(10, "behind"),
+    )  # fmt: skip
+
+    assert "old at 40 (leader epoch 0 ends at 15 now: 25 records that it read are gone, it should go on at 15)" in told
+    assert "blind at 20 (committed without a leader epoch, before what is there from 15 on: no client notices" in told
+    assert "it never reads the new offsets 15-19" in told
+    assert "new" not in told.replace("new offsets", "")
+    assert "behind at" not in told
+
+
+def test_an_audit_tells_of_the_groups_that_were_left_behind(tmp_path: Path) -> None:
+    """It names each with the line that sets it back; where nothing was truncated it says nothing."""
+    _truncated(tmp_path, _commit(40, "old", epoch=0), _commit(20, "blind"))
+    told = " ".join(kafkalog("txn-audit", DATA, cwd=tmp_path).text.split())
+
+    assert told.startswith("LOST ")
+    assert "old at 40 (leader epoch 0 ends at 15 now" in told
+    assert "--group old --reset-offsets --topic t:0 --to-offset 15 --execute" in told
+    assert "Group blind (at 20) has read past offset 15 of t-0" in told
+
+
+@pytest.mark.parametrize(
+    "commits", [(_commit(20, epoch=1),), (_commit(20, when=TIME + 20_000),), (_commit(15, epoch=0),)]
+)
+def test_an_audit_says_nothing_of_groups_in_the_log(tmp_path: Path, commits: tuple[Write, ...]) -> None:
+    """Of the new epoch, committed after it began, or at the end of the old one."""
+    _truncated(tmp_path, *commits)
+
+    assert kafkalog("txn-audit", DATA, cwd=tmp_path).text.startswith("OK ")
+
+
+def test_a_log_of_one_epoch_costs_no_reading_of_commits(tmp_path: Path) -> None:
+    """Nothing was truncated: ``kafkalog groups`` compares, an audit does not."""
+    plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 9, "plain", records=10)])
+    write_offsets(tmp_path, _commit(40))
+
+    assert not [one for one in audit([tmp_path]).clusters[0].findings if one.code == "offset-beyond-end"]

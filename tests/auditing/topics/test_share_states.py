@@ -1,0 +1,83 @@
+"""What a share partition's records say of its offsets: a snapshot, and the updates after it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafkalog.auditing.topics.groups import ShareOffsets, _put, _StateBatch
+from kafkalog.kafka.internal_records import InternalRecord
+from kafkalog.segments.internal_blocks import Written
+from kafkalog.tables.internal_tables import SHARE_OFFSETS
+
+SNAPSHOT, UPDATE = 0, 1
+AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
+
+
+def _record(kind: int, start: int, *batches: tuple[int, int, int]) -> Written:
+    names = ("firstOffset", "lastOffset", "deliveryState")
+    value = {
+        "leaderEpoch": 0, "stateEpoch": 1, "startOffset": start,
+        "stateBatches": [{**dict(zip(names, one, strict=True)), "deliveryCount": 1} for one in batches],
+    }  # fmt: skip
+    key = {"groupId": "g", "topicId": "x", "partition": 0}
+    return Written("f", 0, 0, 0, False, -1, kind, InternalRecord(kind, "ShareSnapshot", key, 0, value))  # type: ignore[arg-type]
+
+
+def _row(*records: Any) -> dict[str, Any]:
+    offsets = ShareOffsets()
+    for record in records:
+        offsets.apply(record)
+    (row,) = offsets.rows({}, "log")
+    return dict(zip(SHARE_OFFSETS.names, row, strict=True))
+
+
+def test_updates_change_a_snapshot() -> None:
+    """A later state takes the place of the earlier one where both are; the rest stays."""
+    row = _row(
+        _record(SNAPSHOT, 10, (10, 19, AVAILABLE), (20, 29, ACKNOWLEDGED)), _record(UPDATE, -1, (15, 22, ARCHIVED))
+    )
+
+    assert [(one["firstOffset"], one["lastOffset"], one["deliveryState"]) for one in row["in_flight"]] == [
+        (10, 14, AVAILABLE), (15, 22, ARCHIVED), (23, 29, ACKNOWLEDGED),
+    ]  # fmt: skip
+    assert (row["acknowledged"], row["given_up"]) == (7, 8)
+
+
+def test_a_snapshot_begins_anew() -> None:
+    """What updates before it said is in it, or is over."""
+    row = _row(_record(UPDATE, 0, (0, 9, ACKNOWLEDGED)), _record(SNAPSHOT, 5, (5, 6, ARCHIVED)))
+
+    assert (len(row["in_flight"]), row["acknowledged"], row["given_up"]) == (1, 0, 2)
+
+
+def test_what_is_before_the_start_is_done() -> None:
+    """The start moved over a part of the batches."""
+    row = _row(_record(SNAPSHOT, 0, (0, 4, ACKNOWLEDGED), (5, 9, ACKNOWLEDGED)), _record(UPDATE, 7))
+
+    assert (row["start_offset"], row["acknowledged"]) == (7, 3)
+    assert [one["firstOffset"] for one in row["in_flight"]] == [5]
+
+
+@pytest.mark.parametrize("last", [-5, 2**63 - 1])
+def test_odd_ranges_harm_nothing(last: int) -> None:
+    """One that ends before it begins, and one that has all offsets."""
+    row = _row(_record(SNAPSHOT, 0, (0, last, ACKNOWLEDGED)))
+
+    assert 0 <= row["acknowledged"] <= 2**63 - 1
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 8), st.integers(0, 4)), max_size=12))
+def test_batches_are_those_of_a_plain_loop(ranges: list[tuple[int, int, int]]) -> None:
+    """Offset by offset the last one that has it counts; batches are in order and do not overlap."""
+    batches: list[_StateBatch] = []
+    known: dict[int, int] = {}
+    for first, more, state in ranges:
+        _put(batches, _StateBatch(first, first + more, state, 1))
+        known.update(dict.fromkeys(range(first, first + more + 1), state))
+
+    found = [(offset, one.state) for one in batches for offset in range(one.first, one.last + 1)]
+    assert found == sorted(known.items())
