@@ -237,7 +237,10 @@ THROWS: Final = (
 
 
 def fate_of(code: str, file: str, release: Release | None = None) -> Throw | None:
-    """Return the first row that a finding about a file is of, None where a start does nothing about it."""
+    """Return the first row that a finding about a file is of, None where a start does nothing about it.
+
+    Follows KafkaRaftServer, LogManager and LogLoader; each row names the class that it follows.
+    """
     return next((one for one in THROWS if one.strikes(code, file, release)), None)
 
 
