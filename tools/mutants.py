@@ -441,7 +441,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
         ),
         Mutant(
             "log_dirs/nodes.py:_is_one",  # of `join_misfits`
-            "return not any(is_copy(one, other) for one in of for other in some if one.node_id == other.node_id)",
+            "return not any(_logs(one) & _logs(other) for one in of for other in some if one.node_id == other.node_id)",
             "return True",
             "log_dirs/test_nodes.py",
         ),

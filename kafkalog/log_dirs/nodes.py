@@ -94,7 +94,7 @@ def join_misfits(clusters: Sequence[list[LogDirectory]]) -> list[list[LogDirecto
     """Join directories of several cluster ids whose topics have ids in common: one cluster, and one line is wrong.
 
     The line of those with the metadata log is taken for the right one, then that of most directories. A cluster that
-    was cloned has copies of the same directories, and stays another one.
+    was cloned has logs that the other one's node has, too, and stays another one.
     """
     if len(clusters) < 2:
         return list(clusters)
@@ -113,7 +113,7 @@ def join_misfits(clusters: Sequence[list[LogDirectory]]) -> list[list[LogDirecto
 def _is_one(of: Sequence[LogDirectory], some: Sequence[LogDirectory]) -> bool:
     if None in (of[0].cluster_id, some[0].cluster_id) or _topic_ids(of).isdisjoint(_topic_ids(some)):
         return False
-    return not any(is_copy(one, other) for one in of for other in some if one.node_id == other.node_id)
+    return not any(_logs(one) & _logs(other) for one in of for other in some if one.node_id == other.node_id)
 
 
 def _has_metadata(directories: Iterable[LogDirectory]) -> bool:

@@ -106,6 +106,7 @@ def _one_disk_more(*changes: Maker) -> Maker:
         shutil.copytree(folder / "data" / OF_SMALL, folder / "other" / OF_SMALL)
         about = (folder / "data/meta.properties").read_text()
         (folder / "other/meta.properties").write_text(re.sub(r"(?m)^directory\.id=.*\n", "", about))
+        shutil.copy(folder / "data/.kafka_cleanshutdown", folder / "other")
         for change in changes:
             change(folder)
 
