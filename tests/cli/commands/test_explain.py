@@ -21,7 +21,7 @@ COLUMNS: Final = sorted({column for table in TABLES.values() for column in table
 def test_every_word_of_the_tables_has_its_text() -> None:
     """The texts are of the kinds of incidents, each once, and of no other; the other words are those of the texts."""
     assert tuple(INCIDENT_KINDS) == incident_tables.KINDS
-    assert audit_tables.CERTAINTIES == ("proved", "unless-copied-while-running", "damage-between")
+    assert audit_tables.CERTAINTIES == ("proved", "unless-copied-while-running", "damage-between", "contradicted")
     for words in (incident_tables.CAUSES, audit_tables.CAUSES, audit_tables.STATES, audit_tables.GAP_CAUSES):
         assert set(words) <= set(WORDS)
 
