@@ -23,7 +23,7 @@ __all__ = ["Node", "cloned", "is_copy", "join_misfits", "misfit", "node_number",
 class Node:
     """A node with the log directories that its meta.properties files give it.
 
-    A directory without a node's id is a node of its own.
+    A directory without a node's id is a node of its own. Follows MetaPropertiesEnsemble.
     """
 
     node_id: str | None
