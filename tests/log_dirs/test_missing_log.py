@@ -65,6 +65,9 @@ def test_an_end_before_the_recovery_point_is_told_of_files_of_one_moment(tmp_pat
     root = killed(materialize(FIXTURES / CASE, tmp_path) / "data")
     segment = root / "clicks-coupons.10-0" / f"{0:020}.log"
     segment.write_bytes(b"")
+    assert "cut-short" in kafkalog("txn-audit", root).text  # its own snapshot knows what was in it
+    for own in (*segment.parent.glob("*.snapshot"), *segment.parent.glob("*.*index")):
+        own.unlink()
 
     assert "cut-short" not in kafkalog("txn-audit", root).text
     ended = kafkalog("txn-audit", "--snapshot", "--format", "ndjson", root)
@@ -156,4 +159,5 @@ def test_a_gap_below_a_newer_checkpoint_is_no_proved_loss(
     (gap,) = [row for row in found.table("findings") if row["code"] == "offset-gap-lost"]
     (lost,) = [row for row in found.table("incidents") if row["kind"] == "records-lost"]
 
-    assert (gap["severity"], lost["certainty"], lost["consumers"]) == (severity.lower(), certainty, {})
+    assert (gap["severity"], lost["certainty"]) == (severity.lower(), certainty)
+    assert lost["consumers"]["read_committed"].startswith("Brokers and controllers read it: ")

@@ -218,7 +218,7 @@ def test_what_is_wrong_in_all_readings_is_reported(
     findings, status = run(root)
 
     codes = {finding.code for finding in findings}
-    assert ("crc-mismatch" if real == "flip" else "copy-skewed") in codes
+    assert ("crc-mismatch" if real == "flip" else "offset-gap-lost") in codes
     assert status is not Exit.FINE
 
 

@@ -157,7 +157,7 @@ Fault = Callable[[Path], None]
 FAULTS: Final[list[tuple[Fault, int, set[str], set[str], set[str]]]] = [
     (retention, 0, {"deleted-by-retention"}, set(), {"deleted-by-retention"}),
     (delete_records, 0, {"deleted-records"}, set(), {"deleted-records"}),
-    (recreate, 0, {"replaced"}, set(), {"replaced"}),
+    (recreate, 1, {"replaced", "new"}, {"start-goes-wrong"}, {"replaced", "new"}),
     (lose_segment, 1, {"lacking", "new"}, {"records-lost"}, {"new"}),
     (flip_bit, 1, {"damaged", "new"}, {"records-unreadable"}, {"rewritten", "new"}),
     (rewrite, 1, {"rewritten"}, {"records-lost"}, {"rewritten"}),
@@ -307,7 +307,8 @@ def test_only_one_cluster_and_the_same_brokers_are_compared(copies: tuple[Path, 
     """Other clusters and other brokers are refused with the reason and the command that compares them."""
     old, new = copies
     meta = (new / "meta.properties").read_text()
-    (new / "meta.properties").write_text(re.sub("node.id=.*", "node.id=77", meta))
+    other = re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAAQ", re.sub("node.id=.*", "node.id=77", meta))
+    (new / "meta.properties").write_text(other)
     other_broker = kafkalog("diff", old, new)
     (new / "meta.properties").write_text(re.sub("cluster.id=.*", "cluster.id=AAAAAAAAAAAAAAAAAAAAAQ", meta))
     other_cluster = kafkalog("diff", old, new)

@@ -74,7 +74,7 @@ class AbortDecisions:
         self.shown = rows[chosen]
         by_others = self.shown[causes[chosen] != _CLIENT]
         keys = decision_keys(states["producer_id"][by_others], states["producer_epoch"][by_others])
-        self.of_others = np.unique(keys)
+        self.of_others = distinct(keys)
         logs = [coordinator.logs[log] for log in coordinator.of_log[self.shown].tolist()]
         columns = (states["offset"][self.shown], causes[chosen], possible[chosen], successor[chosen])
         self.reasons = {

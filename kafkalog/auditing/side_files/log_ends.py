@@ -3,7 +3,8 @@
 A broker was killed, its files were copied while it ran, or the disk lost something. What a kill or a copy leaves is an
 end that is older than files that were written or copied later: checkpoints in the root, the leader epochs, an index.
 Producer snapshots and later segments' indexes are written once, when a segment ends or the log is closed: a log that
-ends before one in its own directory was cut, or never reached the disk. Below the recovery point all was flushed: in
+ends before one in its own directory was cut, or never reached the disk, unless whole segments are missing at its end in
+a copy of a running broker. Below the recovery point all was flushed: in
 files of one moment no end is before it, and no zeros are.
 """
 
@@ -114,7 +115,8 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
     """
     directory, end = audit.directory, audit.log_end_offset
     covered, ends = directory.covered_to, _ends(audit)
-    beyond = [one for one in _beside(audit, ends) if one.offset > end]
+    stop = Stop.CLEANLY if directory.clean_shutdown else Stop.AT_ONE_MOMENT if one_moment else Stop.UNKNOWN
+    beyond = [one for one in _beside(audit, ends, stop) if one.offset > end]
     known_of_root = directory.checkpoints
     of_root = [(known_of_root[kind], name, kind) for kind, name in _OF_ROOT if kind in known_of_root]
     ahead = [
@@ -125,7 +127,6 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
     if not beyond and not ahead:
         return
     is_missing = not directory.segments
-    stop = Stop.CLEANLY if directory.clean_shutdown else Stop.AT_ONE_MOMENT if one_moment else Stop.UNKNOWN
     by = what_explains(stop, ends, min((one.knows for one in (*beyond, *ahead)), key=list(Knows).index))
     known = max([*beyond, *ahead] if is_missing else beyond or ahead)[0]
     words = ", ".join(f"{one.name} has offset {one.offset}" for one in (*beyond, *ahead))
@@ -160,15 +161,21 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
         yield finding
 
 
-def _beside(audit: PartitionAudit, ends: Ends) -> Iterator[_Known]:
-    """Yield what the files of the log's own directory know; an index that may be newer than the log says nothing."""
+def _beside(audit: PartitionAudit, ends: Ends, stop: Stop) -> Iterator[_Known]:
+    """Yield what the files of the log's own directory know; an index that may be newer than the log says nothing.
+
+    Retention and the cleaner remove whole segments: in a copy of a running broker a log may end with an older one, and
+    what is left of those that went knows more. It does not end within a segment for that.
+    """
     directory = audit.directory
+    ends_early = ends is Ends.WHOLE and bool(directory.segments and directory.segments[-1].size)
+    own = Knows.LATER if stop is Stop.UNKNOWN and ends_early else Knows.OWN
     for offset, path in directory.snapshots.items():
-        yield _Known(offset, os.path.basename(path), Knows.OWN)
+        yield _Known(offset, os.path.basename(path), own)
     for _, start in directory.leader_epochs:
         yield _Known(start, "leader-epoch-checkpoint", Knows.LATER)
     for offset in directory.orphans:
-        yield _Known(min(offset, _LAST_OFFSET) + 1, f"{offset:020}.index", Knows.OWN)
+        yield _Known(min(offset, _LAST_OFFSET) + 1, f"{offset:020}.index", own)
     yield _Known(directory.covered_to, "the newest .checkpoint", Knows.LATER)
     if directory.segments and (ends is Ends.ZEROS or not directory.segments[-1].size):
         for name, offset in last_indexed(directory.segments[-1]):
