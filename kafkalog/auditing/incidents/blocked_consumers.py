@@ -175,7 +175,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
     why = _WHY.get(incident.cause, "the coordinator will never end it")
     elected = one.finding["found"] if incident.cause == "marker-missing" and is_one else None
     if elected is not None:
-        why = f"{why}, since an unclean election lost it. {elected}, where the marker was"
+        why = f"{why}: {elected}, where the marker was, as after an unclean election that lost it"
     incident.say(
         _WORDS[words],
         who=who,

@@ -184,7 +184,9 @@ def _each(
         at = bisect_right(bases, one.first) - 1
         file = directory.segments[at].path if at >= 0 else directory.log
         elected = _elected(one, audit)
-        told = "" if elected is None else f" {elected}, where the marker was: an unclean election lost it."
+        told = (
+            "" if elected is None else f" {elected}, where the marker was, as after an unclean election that lost it."
+        )
         message = _message(one, audit, coordinator) + told + one.kept_by
         remedy, instead = None, ""
         if is_read and one.code == "transaction-hanging" and is_proved(verdict.certainty):

@@ -91,7 +91,7 @@ def _not_proved(row: Row) -> list[str]:
         told.append(f"not proved, but not said so: {row['title']}")
     if any("abort" in (step["command"] or "") for step in row["next_steps"]):
         told.append(f"{row['title']}: not proved, but aborted")
-    if row["cause"] != "state-partition-missing" and not row["next_steps"][0]["text"].startswith(
+    if row["cause"] not in ("state-partition-missing", "never-arrived") and not row["next_steps"][0]["text"].startswith(
         "This copy cannot prove it. Copy again"
     ):
         told.append(f"{row['title']}: the first step is no new copy: {row['next_steps'][0]['text']}")

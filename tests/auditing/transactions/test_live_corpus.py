@@ -31,7 +31,7 @@ SAYS: Final = {
     "id-expired-after-commit": (
         "coordinator decided to commit",
         r"^ *\d+ ERROR  .*marker is not in the log.*save its records first",
-        " do  +1. Save 3 records of mk-1 .*the abort discards what was committed",
+        r" +\d\. Save 3 records of mk-1 .*the abort discards what was committed",
     ),
     "several-damaged-places": (r"\b154\b", r"\b417\b", r"\b754\b", r"\b51 (records|offsets)\b"),
     "two-prepare-aborts": ("1 timed out", "^   timed out +cg "),

@@ -30,8 +30,8 @@ ODD: Final = {  # what a broker took from a client, as it is told
         "offset-delta-above-last",
         "offset-delta-falling",
     },
-    "v2.8-odd-batches": {"offset-delta-above-last", "offset-delta-falling"},
-    "v3.9-odd-batches": {"offset-delta-above-last", "offset-delta-falling"},
+    "v2.8-odd-batches": {"offset-delta-above-last", "offset-delta-falling", "sequence-begins-late"},
+    "v3.9-odd-batches": {"offset-delta-above-last", "offset-delta-falling", "sequence-begins-late"},
 }
 DAMAGED: Final = {"made-damaged": {"crc-mismatch"}}
 CASE: Final = "k4-a-interleaved-tv2-killed"
