@@ -76,8 +76,8 @@ _WORDS: Final = {
     _NEVER: Words(
         "{records} never reached the log of {where} ({sequences}).{whole}",
         "They never get these records, and notice nothing: no offset is missing.",
-        doubtful="{records} never reached the log of {where} ({sequences}): the log starts at 0, and nothing was deleted"
-        " from it. Only a topic that was made again while the producer went on may look the same.{whole}",
+        doubtful="{records} never reached the log of {where} ({sequences}): the log starts at 0, and nothing was"
+        " deleted from it. Only a topic that was made again while the producer went on may look the same.{whole}",
     ),
 }
 _AS_FOUND: Final = {  # title and doubtful title of one place without offsets, by whether its bytes are there
