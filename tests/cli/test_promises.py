@@ -145,14 +145,10 @@ class Known:
 
     status: int
     what: str
-    but: str | None = None  # the form in which it is kept
 
 
 KNOWN: Final = {
     ("timeline", "a file that vanishes"): Known(Exit.FINE, "It names the log, and ends with 0."),
-    ("dump DIR", "a file that vanishes"): Known(Exit.FINE, "Its records are missing without a word.", but="kafka"),
-    ("find", "a file that vanishes"): Known(Exit.FINE, "Its records are missing without a word.", but="text"),
-    ("extract", "a file that vanishes"): Known(Exit.FINE, "Its records are missing without a word."),
     ("space", "a file that vanishes"): Known(Exit.FINE, "Its log is shown as an empty one."),
 }
 
@@ -275,7 +271,7 @@ def hold(hazard: Hazard, call: str, form: str, ended: Ended, named: Path | str |
         text += rows_in(where.out / "made.file", form)
     assert ended.status != Exit.INTERNAL, shown
     assert "Traceback" not in text, shown
-    if known is None or form == known.but:
+    if known is None:
         assert is_kept(hazard, call, ended, named, text), shown
     else:
         assert not is_kept(hazard, call, ended, named, text), f"mended: take it out of KNOWN; {shown}"
@@ -354,10 +350,6 @@ def _numbers(statuses: tuple[int, ...]) -> str:
     return " or ".join(str(int(status)) for status in statuses)
 
 
-def but(known: Known) -> str:
-    return f" With `--format {known.but}` it is kept." if known.but else ""
-
-
 def page_tables() -> str:
     """The tables of docs/promises.md: what is promised, then what a command does otherwise, and why."""
     commands: dict[str, list[str]] = {}
@@ -374,7 +366,7 @@ def page_tables() -> str:
     local = ", ".join(f"`{call}`" for call, about in CALLS.items() if about.is_local)
     lines.append(f"| {local} | no network | {int(Exit.USAGE)} | They take local paths alone. |")
     lines += ["", "| command | what happens | today |", "|---|---|---|"]
-    lines += [f"| `{call}` | {name} | {one.what}{but(one)} |" for (call, name), one in KNOWN.items()]
+    lines += [f"| `{call}` | {name} | {one.what} |" for (call, name), one in KNOWN.items()]
     return "\n".join(lines) + "\n"
 
 
