@@ -91,6 +91,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             name = item.nodeid.partition("[")[0]
             if seen[name] % some.kwargs["every"]:
                 marks.add("sweep")
+                if seen[name] % 2:
+                    item.add_marker("exhaustive")
+                    marks.add("exhaustive")
             seen[name] += 1
         if not marks & OWN_TARGET:
             item.add_marker("rest" if marks & REST and "one_job" not in marks else "first")
