@@ -98,7 +98,7 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
         yield covered(finding, audit.directory)
 
 
-_MISSING: Final = frozenset({"offset-gap-lost", "offset-gap-unexplained", "log-missing", "log-cut-short"})
+_MISSING: Final = frozenset({"offset-gap-lost", "offset-gap-unexplained", "log-missing"})
 
 
 def absent_offsets(audit: PartitionAudit, findings: Sequence[Finding]) -> Iterator[Finding]:
