@@ -1,7 +1,7 @@
 """What could not be read: the findings that say so, and whether all was read.
 
 Each thing that a question is about and that could not be opened, or not read to its end, is a finding: of a file, of a
-directory, of a whole input. Whether an answer is complete is told by the codes of findings alone.
+directory, of a whole input. The codes of findings alone decide whether an answer is complete.
 """
 
 from __future__ import annotations

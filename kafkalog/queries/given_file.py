@@ -62,7 +62,7 @@ class GivenFile:
 
 @dataclass
 class GivenLogs:
-    """The files that are read, and what could not be: `refused` are inputs of which nothing was read.
+    """The files that are read, and what could not be: of the inputs in `refused` nothing was read.
 
     `unread` are findings about parts of the logs that no file here has, or that could not be read. `nodes` are the log
     directories that the files were found in.

@@ -110,7 +110,7 @@ def _missing(
     found: GivenLogs, folders: Sequence[str], logs: Collection[str], selection: Selection, limits: Limits,
     jobs: int | None,
 ) -> Iterator[Finding]:  # fmt: skip
-    """Yield what of some logs is not there, as an audit knows it: one is made where there is none."""
+    """Yield which offsets of some logs are missing, as an audit finds them; one is made if none was made yet."""
     from kafkalog import few_of_many  # few searches miss something
     from kafkalog.auditing.partition import absent_offsets
 

@@ -82,7 +82,7 @@ class Overview:
                 number = last + 1
 
     def day(self) -> str | None:
-        """Return the day that all times are of, None where they are of several or there is none."""
+        """Return the day of all times; None where they are of several days, or no time is known."""
         days = {self.zone.time(row["since_ms"])[_DAY] for row in self.rows if row["since_ms"] is not None}
         return days.pop() if len(days) == 1 else None
 

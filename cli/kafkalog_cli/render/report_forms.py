@@ -323,7 +323,7 @@ class Report:
 
     @property
     def drawn(self) -> list[Row]:
-        """Return the incidents that are told, worst first."""
+        """Return the incidents that the report describes, worst first."""
         if self.incident is None:
             return self.listed
         numbered = {str(number): row["id"] for number, row in enumerate(self.listed, 1)}
@@ -336,8 +336,8 @@ def write_report(
 ) -> None:  # fmt: skip
     """Write the report as text; `more` writes what comes before the last line.
 
-    Of several incidents each has a line first. On a terminal only what fits on a screen is told of the worst one,
-    unless the `full` report is asked for.
+    Where there are several incidents, each has a line first. A terminal then gets the worst one, as far as it fits on a
+    screen; the `full` report describes all.
     """
     screen = report.screen
     verdict = screen.verdict

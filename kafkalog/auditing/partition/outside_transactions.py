@@ -58,7 +58,7 @@ def outside_findings(audit: PartitionAudit) -> Iterator[Finding]:
 def _mixed(audit: PartitionAudit) -> NDArray[np.int64]:
     """Return the producers that have transactions, and records outside of them.
 
-    Where all producers write in transactions, as in most logs that have any, two sums show that there is none.
+    Where all records are in transactions, as in most logs that have any, two sums are equal: there is none.
     """
     written = audit.producers.columns("producer_id", "records")
     total = sum(int(np.maximum(some["records"], 0).sum()) for some in audit.transactions.blocks("records"))

@@ -46,7 +46,7 @@ class Misread(NamedTuple):
 def misread(timestamp: int) -> Misread | None:
     """Return what a segment's largest timestamp is if it is no time of Kafka's, but is one in another unit.
 
-    An old date is none of these: only numbers that are a time from 2010 to 2040 in the other unit are.
+    An old date does not count: the number has to be a time from 2010 to 2040 in the other unit.
     """
     if timestamp == 0:
         return Misread(0, "", -1)

@@ -189,7 +189,7 @@ def _cut(log: _Log, recovered: Sequence[Segment], rebuilt: Sequence[Segment], li
             break
     known = None if directory.segments[-1:] == tuple(rebuilt[-1:]) else end_after_clean_stop(log.facts)
     if isinstance(known, tuple):
-        return found._replace(says="does not start: after the last whole batch is none, but more bytes are")
+        return found._replace(says="does not start: bytes that are no batch follow the last whole batch")
     if known is not None and known < found.end:
         records = _around(directory.segments[-1], 0, limits)[1]
         found = _Cut(directory.segments[-1].size, records, known, says=f"takes {known} as the log's end")

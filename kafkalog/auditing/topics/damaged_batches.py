@@ -19,6 +19,7 @@ from kafkalog.segments.segment import chunks_of_source
 __all__ = ["is_loaded"]
 
 _CRC: Final = RECORD_BATCH.position("crc")
+_MOST_BYTES: Final = 64 << 20  # of a batch: what a coordinator loads at once is 5 MiB by default
 
 
 def is_loaded(topic: str, file: str, position: int, length: int) -> bool:
@@ -27,17 +28,19 @@ def is_loaded(topic: str, file: str, position: int, length: int) -> bool:
     CoordinatorLoaderImpl and TransactionStateManager read batches without a check of the CRC, and skip records of types
     that they do not know; they fail at what they can't read.
     """
+    if not RECORD_BATCH.size <= length <= _MOST_BYTES:
+        return False
     try:
         source = open_source(file)
         try:
             data = bytearray(source.read_bytes(position, length))
         finally:
             source.close()
-        if len(data) != length or length < RECORD_BATCH.size:
+        if len(data) != length:
             return False
-        data[_CRC : _CRC + 4] = crc32c(bytes(data), _CRC + 4, length).to_bytes(4, "big")
+        data[_CRC : _CRC + 4] = crc32c(data, _CRC + 4, length).to_bytes(4, "big")
         records = 0
-        for chunk in chunks_of_source(BytesSource(bytes(data), file), ""):
+        for chunk in chunks_of_source(BytesSource(data, file), ""):
             for block in chunk.records():
                 if block.findings:
                     return False

@@ -252,11 +252,14 @@ def judge_replicas(
         told = replica_outcomes(
             replicas, speaker, lambda: around.coordinator, around.metadata, around.options.limits
         )  # fmt: skip
+        doubted: dict[str | None, list[tuple[int, int]]] = {}
         for finding in told:
             findings.append(finding)
             if finding.producer_id is not None and finding.offset is not None:
-                log = next(log for log in logs if log.partition.directory.log == finding.log)
-                log.verdicts.doubt(finding.producer_id, finding.offset)
+                doubted.setdefault(finding.log, []).append((finding.producer_id, finding.offset))
+        for log in logs:
+            if some := doubted.get(log.partition.directory.log):
+                log.verdicts.doubt(*np.array(some, np.int64).T)
     return Judgement(logs, findings)
 
 

@@ -8,8 +8,10 @@ transaction has no end. Brokers do not notice it: the replica fetches on, and is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from kafkalog.auditing.transactions.newest_records import (
 )
 from kafkalog.columns.table import NONE
 from kafkalog.escape import escape_bytes
+from kafkalog.few_of_many import first_findings
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.quantities import iso, listed, many
@@ -34,6 +37,7 @@ from kafkalog.quantities import iso, listed, many
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from kafkalog.columns.sorted_rows import Spans
     from kafkalog.columns.table import Columns
     from kafkalog.files.limits import Limits
     from kafkalog.folds.coordinator import Coordinator
@@ -42,16 +46,21 @@ if TYPE_CHECKING:
 __all__ = ["replica_outcomes"]
 
 _JUDGED: Final = 1_000  # records of a group of keys that are looked at: their transactions, the first keys
-_GROUPS: Final = 10  # of keys that are told of one partition
+_GROUPS: Final = 10  # of keys that one partition reports
 _NAMED: Final = 3  # keys that a sentence names
 _KEY: Final = 40  # bytes of a key that are shown
 
 
-class _Replica(NamedTuple):
-    """A replica with the broker that it is of."""
+@dataclass(frozen=True)
+class _Replica:
+    """A replica with the broker that it is of; `spans` are those of its transactions, sorted once."""
 
     node: LogDirectory
     log: PartitionAudit
+
+    @cached_property
+    def spans(self) -> Spans:
+        return fold.spans(self.log.transactions)
 
     @property
     def name(self) -> str:
@@ -66,7 +75,8 @@ def replica_outcomes(
     """Yield what consumers are given of one replica of a compacted log and not of another, and may not differ.
 
     Nothing is read where the cleaner was in none of them, or where all have the same offsets. Replicas of another
-    history than the speaker's are left out: a fork is told by itself. The `coordinator` is asked for where it decides.
+    history than the speaker's are left out: a fork has a finding of its own. The `coordinator` is asked for where it
+    decides.
 
     When markers go is the rule of CleanedTransactionMetadata; how far the cleaner goes, of LogCleanerManager.
     """
@@ -75,7 +85,7 @@ def replica_outcomes(
     if len(alike) < 2 or not may_differ([one.log for one in alike]):
         return
     found = _Comparison(alike, coordinator, metadata, limits)
-    yield from found.transactions()
+    yield from first_findings(found.transactions())
     yield from found.keys()
 
 
@@ -102,12 +112,12 @@ class _Comparison:
         """Yield the open transactions of a replica whose marker another one had, before this one's end."""
         rows = one.log.transactions
         for row in rows.take(np.flatnonzero(fold.is_open(rows) & fold.has_data(rows))):
-            ended = [other for other in others if _has_ended(other.log, row, one.log)]
+            ended = [other for other in others if _has_ended(other, row, one)]
             if not ended:
                 continue
             first, producer = row["first_offset"], row["producer_id"]
             right = self._names(ended)
-            marker = next((end for end in (_end_of(other.log, row) for other in ended) if end is not None), None)
+            marker = next((end for end in (_end_of(other, row) for other in ended) if end is not None), None)
             away = self._when(one, row["max_timestamp"])
             gone = "its cleaner removed the records and the marker" if marker is None else f"its marker is at {marker}"
             message = (
@@ -122,7 +132,7 @@ class _Comparison:
         rows = one.log.transactions
         ended = rows.take(np.flatnonzero(~fold.is_open(rows) & fold.has_data(rows)))
         for other in others:
-            at = fold.spans(other.log.transactions).find_rows(ended["producer_id"], ended["first_offset"])
+            at = other.spans.find_rows(ended["producer_id"], ended["first_offset"])
             there = other.log.transactions.take(np.maximum(at, 0)) if len(other.log.transactions) else None
             if there is None:
                 continue
@@ -153,18 +163,17 @@ class _Comparison:
         A broker writes the index when the marker comes, and cleaning keeps its entries. Records that are older than any
         transaction may be were of another one, which had committed them: an abort is written at the timeout.
         """
+        late = ended["marker_timestamp"] - ended["min_timestamp"] > _MAX_TIMEOUT_MS
+        rows = ended.take(np.flatnonzero((ended["marker_type"] == fold.ABORT) & late))
         begins = {
             (entry.producer_id, entry.last_offset): (entry.first_offset, other)
             for other in others
             for entries in other.log.txn_entries.values()
             for entry in entries
-        }
-        if not begins:
-            return
-        for row in ended.take(np.flatnonzero(ended["marker_type"] == fold.ABORT)):
+        } if len(rows) else {}  # fmt: skip
+        for row in rows if begins else ():
             first, other = begins.get((row["producer_id"], row["marker_offset"]), (NONE, None))
-            too_old = row["marker_timestamp"] - row["min_timestamp"] > _MAX_TIMEOUT_MS
-            if other is None or first <= row["first_offset"] or not too_old:
+            if other is None or first <= row["first_offset"]:
                 continue
             begin, marker = row["first_offset"], row["marker_offset"]
             message = (
@@ -237,7 +246,7 @@ class _Comparison:
     def _aborted(self, group: KeyGroup, holder: _Replica, records: Sequence[KeyRecord]) -> Finding:
         lacking = [one for one, has in zip(self._replicas, group.has, strict=True) if has != GIVEN]
         right, first = self._names(lacking), records[0]
-        end = _end_of(holder.log, {"producer_id": first.producer_id, "first_offset": first.offset})
+        end = _end_of(holder, {"producer_id": first.producer_id, "first_offset": first.offset})
         is_one = len(records) == 1
         what = "The aborted record of key" if is_one else f"{len(records)} aborted records, of keys"
         message = (
@@ -261,9 +270,7 @@ class _Comparison:
         coordinator = self._coordinator()
         rows = coordinator.listing(directory.topic, directory.partition)
         decided = coordinator.decisions(rows[coordinator.states["producer_id"][rows] == record.producer_id])
-        of = fold.spans(holder.log.transactions).find_rows(
-            np.array([record.producer_id]), np.array([record.offset])
-        )  # fmt: skip
+        of = holder.spans.find_rows(np.array([record.producer_id]), np.array([record.offset]))
         if int(of[0]) < 0:
             return False
         marker_ms = int(holder.log.transactions["marker_timestamp"][of[0]])
@@ -303,28 +310,28 @@ _MAX_TIMEOUT_MS: Final = 900_000  # transaction.max.timeout.ms by default
 _CLOCKS_MS: Final = 1_000
 
 
-def _has_ended(other: PartitionAudit, row: Mapping[str, int], here: PartitionAudit) -> bool:
+def _has_ended(other: _Replica, row: Mapping[str, int], here: _Replica) -> bool:
     """Say whether a transaction that is open in one replica ended in another one, before the first one's end.
 
     The cleaner goes no further than the first open transaction: where it removed the records, the marker had come.
     """
     end = _end_of(other, row)
     if end is not None:
-        return end < here.log_end_offset
-    first = row["first_offset"]
-    if not other.log_start_offset <= first < min(other.cleaned_to, other.log_end_offset):
+        return end < here.log.log_end_offset
+    first, log = row["first_offset"], other.log
+    if not log.log_start_offset <= first < min(log.cleaned_to, log.log_end_offset):
         return False
-    of = fold.spans(other.transactions).find_rows(np.array([row["producer_id"]]), np.array([first]))
-    is_there = len(other.transactions) > 0 and int(of[0]) >= 0
-    return not is_there and other.cleaned_to_active().cleaned_to <= here.log_end_offset
+    of = other.spans.find_rows(np.array([row["producer_id"]]), np.array([first]))
+    is_there = len(log.transactions) > 0 and int(of[0]) >= 0
+    return not is_there and log.cleaned_to_active().cleaned_to <= here.log.log_end_offset
 
 
-def _end_of(log: PartitionAudit, row: Mapping[str, int]) -> int | None:
-    """Return the offset of the marker that ended a transaction in a log, None where it is open or not there."""
-    rows = log.transactions
+def _end_of(one: _Replica, row: Mapping[str, int]) -> int | None:
+    """Return the offset of the marker that ended a transaction in a replica, None where it is open or not there."""
+    rows = one.log.transactions
     if not len(rows):
         return None
-    [of] = fold.spans(rows).find_rows(np.array([row["producer_id"]]), np.array([row["first_offset"]])).tolist()
+    [of] = one.spans.find_rows(np.array([row["producer_id"]]), np.array([row["first_offset"]])).tolist()
     if of < 0:
         return None
     end = int(rows["marker_offset"][of])

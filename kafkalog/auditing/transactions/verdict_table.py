@@ -12,7 +12,7 @@ from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.transactions.verdict_facts import CAUSE, CERTAINTY, STATE, Context, judged_rows
 from kafkalog.auditing.transactions.verdict_rule import EndedFacts, Ending, ended_verdict
 from kafkalog.certainty import Doubt, certainty_of
-from kafkalog.columns.sorted_rows import among, place_of
+from kafkalog.columns.sorted_rows import among, distinct, place_of
 from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import TextColumn
 from kafkalog.folds import fold
@@ -67,17 +67,18 @@ class Verdicts:
         words = {name: texts.take(found[name]) for name, texts in _WORDS.items()}
         return rows.with_columns({"transactional_id": self.names(found["name"]), **words})
 
-    def doubt(self, producer_id: int, offset: int) -> None:
-        """Take note that another replica or the coordinator contradicts how the transaction at an offset ended."""
-        [place] = fold.spans(self.rows).find_rows(np.array([producer_id]), np.array([offset])).tolist()
-        if place < 0 or self.rows["marker_type"][place] == fold.OPEN:
+    def doubt(self, producers: NDArray[np.int64], offsets: NDArray[np.int64]) -> None:
+        """Take note that another replica or the coordinator contradicts how transactions at some offsets ended."""
+        places = distinct(fold.spans(self.rows).find_rows(producers, offsets))
+        places = places[places >= 0]
+        places = places[self.rows["marker_type"][places] != fold.OPEN]
+        if not len(places):
             return
-        which = np.array([place])
-        found = {name: cells[0] for name, cells in self._numbers(which, self.rows.take(which)).items()}
-        told = {"place": place, "entry": -1, "decision": -1, "recent": False, "committed": False}
-        told |= found | {"cause": CAUSE["marker-cleaned"], "certainty": CERTAINTY[certainty_of(Doubt.CONTRADICTED)]}
-        others = self.judged.take(self.judged["place"] != place)
-        every = others + Columns({name: np.array([told[name]]) for name in others.names})
+        told = {"place": places, "entry": -1, "decision": -1, "recent": False, "committed": False}
+        told |= self._numbers(places, self.rows.take(places))
+        told |= {"cause": CAUSE["marker-cleaned"], "certainty": CERTAINTY[certainty_of(Doubt.CONTRADICTED)]}
+        others = self.judged.take(~among(self.judged["place"], places))
+        every = others + Columns({name: np.broadcast_to(told[name], places.shape) for name in others.names})
         self.judged = every.take(np.argsort(every["place"]))
 
     def of_producers(self, producers: NDArray[np.int64]) -> Verdicts:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import shutil
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from invoke import Ended, kafkalog
+from kafkalog.auditing.topics import is_loaded
 from kafkalog.kafka.layout import RECORD_BATCH
 from kafkalog.segments.readers import batches
 from official import FIXTURES
@@ -108,3 +110,16 @@ def test_a_topic_of_applications_keeps_its_advice(at: int, copy: Path) -> None:
 def test_whole_internal_topics_are_quiet(copy: Path) -> None:
     """Nothing is said of coordinators."""
     assert kafkalog("verify", copy).status == 0
+
+
+def test_a_batch_longer_than_any_coordinator_loads_is_not_read(tmp_path: Path) -> None:
+    """A length is what the bytes say: a sparse file of GiB must not come into memory for a sentence."""
+    file = tmp_path / f"{0:020}.log"
+    with file.open("wb") as sparse:
+        sparse.truncate(2 << 30)
+    tracemalloc.start()
+    try:
+        assert not is_loaded(OFFSETS, str(file), 0, (2 << 30) - 1)
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

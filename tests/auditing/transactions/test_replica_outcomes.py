@@ -15,6 +15,7 @@ from kafkalog.auditing.starting.restorable import CanGoOn, _by_leader, _Foreseen
 from kafkalog.auditing.transactions import AuditOptions, audit_rows
 from kafkalog.auditing.verification import VerifyOptions, verify
 from kafkalog.findings import Finding, Severity
+from kafkalog.folds import fold
 from kafkalog.tables.audit_tables import TRANSACTIONS
 from state_topic import value, write_state
 
@@ -361,3 +362,31 @@ def test_brokers_can_go_on_but_it_matters_who_leads(tmp_path: Path) -> None:
     assert unlike.answer().word is CanGoOn.BUT
     said = unlike.answer().reasons
     assert said.startswith("in users-0 it matters who leads: Key 'u7' (offset 0) is deleted on broker 1")
+
+
+def test_a_crowd_of_open_transactions_is_counted_and_sorted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Looking one up must not sort all of them again; past the limit of a log they are a number."""
+    monkeypatch.setattr("kafkalog.few_of_many.IN_A_LOG", 5)
+    sorted_for = []
+    real = fold.spans
+    monkeypatch.setattr(
+        "kafkalog.auditing.transactions.replica_outcomes.fold.spans", lambda rows: sorted_for.append(1) or real(rows)
+    )
+    calls = []
+    for number in (4, 40):
+        root = tmp_path / str(number)
+        opened = [Written(at, f"o{at}", "x", producer=100 + at) for at in range(number)]
+        ends = [Written(number + at, producer=100 + at, ends="abort") for at in range(number)]
+        tail = [Written(2 * number, "u5", "e"), Written(2 * number + 1, "u6", "f")]
+        one = write(root / "broker-1", [*ends, *tail], cleaned=2 * number, base=2 * number)
+        two = write(root / "broker-2", [*opened, *tail], cleaned=None, base=2 * number)
+        sorted_for.clear()
+        found = list(audit([one, two]).findings())
+        calls.append(len(sorted_for))
+    named = [one for one in found if one.code == "transaction-open-on-one"]
+
+    assert len(named) == 5
+    assert any(one.code == "not-all-judged" and "transaction-open-on-one" in one.message for one in found)
+    assert calls[0] == calls[1]
