@@ -519,7 +519,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
         ),
         Mutant(
             "auditing/transactions/replica_outcomes.py:_has_ended",  # of `replica_outcomes`
-            "return end < here.log_end_offset",
+            "return end < here.log.log_end_offset",
             "return True",
             "auditing/transactions/test_replica_outcomes.py auditing/transactions",
         ),
