@@ -436,29 +436,13 @@ class WrittenAudit:
         Raises UnreadableError for a file that is damaged or of another table, and for a cell that its column can't
         have.
         """
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
         from kafkalog.files.object_stores import opened  # no part of what a report of an audit in memory needs
-        from kafkalog.tables.checked_cells import bad_cell, bad_column  # ditto
+        from kafkalog.tables.checked_cells import checked_batches  # ditto
 
         for listed in self._files.get(table, ()):
-            file, rows = self._check(listed), listed.rows
-            try:
-                with opened(file) as stream, pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
-                    if parquet.metadata.num_rows != rows:
-                        raise UnreadableError(f"{file}: has {parquet.metadata.num_rows} rows; {MANIFEST} says {rows}")
-                    if other := bad_column(TABLES[table], parquet.schema_arrow):
-                        raise UnreadableError(f"{file}: {other}")
-                    before = 0
-                    for batch in parquet.iter_batches(columns=columns):
-                        batch.validate(full=True)
-                        if bad := bad_cell(TABLES[table], batch):
-                            raise UnreadableError(f"{file}: {bad.at(before)}")
-                        yield batch
-                        before += batch.num_rows
-            except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-                raise UnreadableError(f"{file}: it can't be read as Parquet: {error}") from error
+            file = self._check(listed)
+            with opened(file) as stream:
+                yield from checked_batches(stream, file, TABLES[table], listed, columns)
 
     def rows(self, table: str) -> Iterator[Row]:
         """Yield the rows of a table; of a table that was not written, none."""

@@ -9,17 +9,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
+from kafkalog.errors import UnreadableError
 from kafkalog.quantities import listed
 from kafkalog.tables.arrow import arrow_schema
 from kafkalog.tables.declared import Column, Table
+from kafkalog.tables.manifest import MANIFEST, TableFile
 from kafkalog.untrusted import untrusted_json
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["BadCell", "bad_cell", "bad_column"]
+__all__ = ["BadCell", "bad_cell", "bad_column", "checked_batches"]
 
 _SHOWN: Final = 60  # characters of a cell
 _NAMED: Final = 5  # words of a column
@@ -38,6 +40,35 @@ class BadCell(NamedTuple):
         found = "null" if self.cell is None else repr(self.cell)
         found = found if len(found) <= _SHOWN else f"{found[:_SHOWN]}…"
         return f"row {rows_before + self.row + 1}, column {self.column}: needs {self.needed}, has {found}"
+
+
+def checked_batches(
+    stream: BinaryIO | str, file: str, table: Table, listed: TableFile | None, columns: Sequence[str] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the batches of a Parquet file that has rows of a table, each cell as its column is declared.
+
+    One that a manifest has `listed` has all columns of the table, and as many rows as are listed.
+    Raises UnreadableError for a file that is damaged, of another table or of another size, and for a cell that its
+    column can't have.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(stream, page_checksum_verification=True) as parquet:
+            if listed is not None and parquet.metadata.num_rows != listed.rows:
+                raise UnreadableError(f"{file}: has {parquet.metadata.num_rows} rows; {MANIFEST} says {listed.rows}")
+            if listed is not None and (other := bad_column(table, parquet.schema_arrow)):
+                raise UnreadableError(f"{file}: {other}")
+            before = 0
+            for batch in parquet.iter_batches(columns=columns):
+                batch.validate(full=True)
+                if bad := bad_cell(table, batch):
+                    raise UnreadableError(f"{file}: {bad.at(before)}")
+                yield batch
+                before += batch.num_rows
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise UnreadableError(f"{file}: it can't be read as Parquet: {error}") from error
 
 
 def bad_column(table: Table, schema: pa.Schema) -> str | None:

@@ -119,7 +119,6 @@ class Otherwise:
 
 EXCEPTIONS: Final = {
     ("show", "a damaged segment"): Otherwise(Exit.FINE, "It shows bytes as they are, and what is wrong with them."),
-    ("timeline", "a damaged segment"): Otherwise(Exit.FINE, "It draws what is whole, and names the rest."),
     ("find", "a damaged segment"): Otherwise(Exit.INCOMPLETE, "As of grep, 1 says that there is no match."),
     ("space", "a damaged segment"): Otherwise(Exit.FINE, "It counts bytes, whatever they say.", is_named=False),
     ("history", "an empty directory"): Otherwise(
@@ -136,20 +135,6 @@ EXCEPTIONS: Final = {
         Exit.USAGE, "It is refused before anything is read."
     ),
     ("verify --against", "an empty directory"): Otherwise(Exit.USAGE, "It is refused before anything is read."),
-}
-
-
-@dataclass(frozen=True)
-class Known:
-    """What a command does today although something else is promised; who mends it takes it out."""
-
-    status: int
-    what: str
-
-
-KNOWN: Final = {
-    ("timeline", "a file that vanishes"): Known(Exit.FINE, "It names the log, and ends with 0."),
-    ("space", "a file that vanishes"): Known(Exit.FINE, "Its log is shown as an empty one."),
 }
 
 
@@ -263,26 +248,21 @@ def is_kept(hazard: Hazard, call: str, ended: Ended, named: Path | str | None, t
 
 
 def hold(hazard: Hazard, call: str, form: str, ended: Ended, named: Path | str | None, where: Place) -> None:
-    """Hold a run to what is promised, or to what is known of it."""
-    promise, known = PROMISES[hazard.name], KNOWN.get((call, hazard.name))
+    """Hold a run to what is promised."""
+    promise = PROMISES[hazard.name]
     text = ended.out.decode("utf-8", "replace") + ended.err
     shown = f"{hazard.name}, {call} {form}: status {ended.status}, expected: {named} in\n{text[-3000:]}"
     if form and FORMS[form].columnar:
         text += rows_in(where.out / "made.file", form)
     assert ended.status != Exit.INTERNAL, shown
     assert "Traceback" not in text, shown
-    if known is None:
-        assert is_kept(hazard, call, ended, named, text), shown
-    else:
-        assert not is_kept(hazard, call, ended, named, text), f"mended: take it out of KNOWN; {shown}"
-        assert ended.status == known.status, shown
+    assert is_kept(hazard, call, ended, named, text), shown
     if not hazard.shows_outside:
         written = b"".join(path.read_bytes() for path in where.out.rglob("*") if path.is_file())
         assert SECRET not in text, shown
         assert SECRET.encode() not in written
-    is_as_promised = known is None and (call, hazard.name) not in EXCEPTIONS
     if (
-        is_as_promised
+        (call, hazard.name) not in EXCEPTIONS
         and promise.words
         and call.split(maxsplit=1)[0] in WITH_VERDICT
         and form in FOR_PEOPLE
@@ -333,8 +313,7 @@ def test_no_command_is_left_out() -> None:
     """Each of the tree is called in some way, and each hazard and exception is of those that are tried."""
     assert {call.split()[0] for call in CALLS} == {*cli.list_commands(click.Context(cli))}
     assert [*PROMISES] == [hazard.name for hazard in HAZARDS]
-    assert EXCEPTIONS.keys() | KNOWN.keys() <= {(call, hazard.name) for hazard, call, _ in tried()}
-    assert not EXCEPTIONS.keys() & KNOWN.keys()
+    assert EXCEPTIONS.keys() <= {(call, hazard.name) for hazard, call, _ in tried()}
     assert len(EXCEPTIONS) <= 10
     assert {form for call in CALLS for form in forms_of(call)} == {"", *FORMS}
 
@@ -365,8 +344,6 @@ def page_tables() -> str:
     lines += [f"| `{call}` | {name} | {int(one.status)} | {one.why} |" for (call, name), one in EXCEPTIONS.items()]
     local = ", ".join(f"`{call}`" for call, about in CALLS.items() if about.is_local)
     lines.append(f"| {local} | no network | {int(Exit.USAGE)} | They take local paths alone. |")
-    lines += ["", "| command | what happens | today |", "|---|---|---|"]
-    lines += [f"| `{call}` | {name} | {one.what} |" for (call, name), one in KNOWN.items()]
     return "\n".join(lines) + "\n"
 
 

@@ -162,6 +162,21 @@ def test_a_bad_cell_is_one_line(table: str, column: str, cell: Any, said: str, o
     assert f"{changed}/{table}/part-00000.parquet: row {row}, column {column}: {said}" in line
 
 
+@pytest.mark.parametrize("query", ["SELECT count(*) FROM Partitions", "WITH a AS (FROM partitions) SELECT 1 FROM a"])
+def test_sql_answers_from_no_bad_cell(query: str, one_audit: Path, tmp_path: Path) -> None:
+    """A query that names the table ends with 3 and that line; another one is answered."""
+    changed = _copy(one_audit, tmp_path / "nights")
+    row = change_cell(changed, "partitions", "open", -5)
+    ended = kafkalog("sql", changed, query)
+
+    assert (ended.status, ended.out) == (3, b"")
+    assert (
+        f"{changed}/partitions/part-00000.parquet: row {row}, column open: needs a number from 0 on, has -5"
+        in ended.err
+    )
+    assert kafkalog("sql", changed, "SELECT count(*) FROM transactions").status == 0
+
+
 @pytest.mark.parametrize("kind", [pa.int32(), pa.string(), pa.float64(), pa.list_(pa.int64())])
 def test_a_column_of_another_type_is_one_line(kind: pa.DataType, one_audit: Path, tmp_path: Path) -> None:
     """Which type is needed, and which one is there."""

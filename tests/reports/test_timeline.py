@@ -116,7 +116,7 @@ def test_a_timeline_without_a_line_says_why() -> None:
     data = FIXTURES / "k4-m-metadata-groups-44" / "data"
     ended = kafkalog("timeline", data)
 
-    assert (ended.status, ended.text) == (0, "")
+    assert (ended.status, ended.text) == (3, "")  # as of txn-audit: partitions that the metadata names are not there
     assert ended.err.endswith("kafkalog: nothing to draw: only internal topics are here, which --topic '__*' draws\n")
     assert "kafkalog: warning: " in ended.err  # what is wrong with the directory is said, too
     assert "__cluster_metadata-0" in kafkalog("timeline", "--topic", "__*", data).text

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import tempfile
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -49,6 +52,7 @@ def sql(audits: tuple[str, ...], query: str, showing: Showing) -> int:
     check_rows(showing, ("result",))
     with database(audits) as connection:
         refuse_all_but_one_select(connection, query)
+        check_cells(query, audits)
         if showing.form.columnar:
             from kafkalog_cli.render.columnar import write_stream
 
@@ -109,6 +113,22 @@ def refuse_all_but_one_select(connection: duckdb.DuckDBPyConnection, text: str) 
         statements = connection.extract_statements(text)
     if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
         raise UnsupportedError("one SELECT is run; the audits are never changed")
+
+
+def check_cells(text: str, inputs: Sequence[str]) -> None:
+    """Read the tables that a SELECT names, once. Raises UnreadableError for a cell that its column can't have."""
+    from kafkalog.reports import WrittenAudit
+    from kafkalog.tables.checked_cells import checked_batches
+
+    asked = set(re.findall(r"\w+", text.lower()))
+    for name in inputs:
+        if (place := Path(name)).is_dir():
+            source = WrittenAudit(place)
+            batches = chain.from_iterable(source.batches(table) for table in asked & set(source.tables))
+        else:
+            table = _table_of(place)
+            batches = checked_batches(name, name, TABLES[table], None) if table in asked else iter(())
+        deque(batches, maxlen=0)
 
 
 def answer(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[Table, Iterator[tuple[Any, ...]]]:
@@ -185,8 +205,7 @@ def _register(connection: duckdb.DuckDBPyConnection, inputs: Sequence[str]) -> N
     parts: dict[str, list[tuple[str, list[str]]]] = {}
     audits = 0
     for name in inputs:
-        place = Path(name)
-        if place.is_dir():
+        if (place := Path(name)).is_dir():
             source = WrittenAudit(place)
             audits += 1
             for table in sorted(source.tables):

@@ -12,11 +12,13 @@ from kafkalog import Limits
 from kafkalog.narrowing import matches, nothing_matches
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
+    Failing,
     as_one,
     jobs_option,
     limit_options,
     paths_argument,
     remote_options,
+    status_options,
     unpacked,
     unpacked_option,
 )
@@ -82,10 +84,13 @@ _drawing_options = as_one(
 @remote_options
 @jobs_option
 @limit_options
-def timeline(paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int | None, limits: Limits) -> int:
+@status_options()
+def timeline(
+    paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int | None, limits: Limits, failing: Failing
+) -> int:
     """Draw the transactions under DIRs: a line for each partition, transactional id or producer, the worst first.
 
-    Times are the brokers': a producer's own clock may be wrong.
+    Times are the brokers': a producer's own clock may be wrong. The exit status is that of txn-audit.
 
     \b
         kafkalog timeline /copy/of/log.dirs
@@ -93,9 +98,7 @@ def timeline(paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int
     """
     from kafkalog.auditing.pipeline import audit
     from kafkalog.auditing.transactions import AuditOptions, Summary
-    from kafkalog.exit_status import Outcome
-    from kafkalog.findings import Severity
-    from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, source_of
+    from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, screen_of, source_of
     from kafkalog_cli.render.lane_lines import lane_lines
     from kafkalog_cli.render.people import encoded, is_ascii, style
     from kafkalog_cli.render.people import width as terminal_width
@@ -105,7 +108,7 @@ def timeline(paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int
     if lanes != "partition" and drawing.by == "offset":
         raise click.UsageError(f"--lanes {lanes} is drawn by time: offsets of several partitions have no common axis.")
     found = audit(unpacked(paths), AuditOptions(limits, jobs=jobs))
-    source = source_of(found, summary := Summary.of(found))
+    source = source_of(found, Summary.of(found))
     say_findings(found.findings())
     chosen = _partitions(source.rows("incidents"), about.incident)
 
@@ -137,10 +140,7 @@ def timeline(paths: tuple[str, ...], about: _Lanes, drawing: _Drawing, jobs: int
             shown, folded, width=cells, by_time=by_time, kind=_WORDS[lanes], ascii_only=plain, color=color
         ):
             stream.write(encoded(f"{line}\n"))
-    outcome = Outcome(Severity.ERROR)
-    if not summary.complete:
-        outcome.unread()
-    return outcome.status()
+    return failing.status_of(screen_of(source).verdict)
 
 
 def _partitions(rows: Any, incident: str | None) -> set[str] | None:

@@ -12,11 +12,12 @@ from kafkalog.auditing.starting import NextStart, start_of_log
 from kafkalog.auditing.topics import Metadata
 from kafkalog.certainty import certainty_of
 from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import exists
 from kafkalog.files.limits import Limits
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import PAUSES, list_again, movement
-from kafkalog.unread import is_not_read
+from kafkalog.unread import NOT_READ, is_not_read
 
 __all__ = ["LogSpace", "SpaceCause", "known_space", "next_start_of", "read_space"]
 
@@ -58,7 +59,7 @@ class LogSpace:
 
 def read_space(node: LogDirectory, directory: PartitionDirectory, settings: Settings, limits: Limits) -> LogSpace:
     """Read a partition's directory; each segment once, or again where a broker took its files away meanwhile."""
-    directory = directory.local()
+    directory = first = directory.local()
     for pause in PAUSES:
         time.sleep(pause)
         log = known_space(node, directory, settings)
@@ -72,6 +73,9 @@ def read_space(node: LogDirectory, directory: PartitionDirectory, settings: Sett
         except UnreadableError:  # as the findings say
             break
         directory = list_again(node, directory).local()
+    if first.segments and not directory.segments and exists(directory.log):  # a broker rolls before it deletes
+        gone = directory.finding(NOT_READ, directory.log, "its segments went away while they were read")
+        log.facts = log.facts.with_findings(gone)
     return log
 
 
