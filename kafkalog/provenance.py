@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
+from kafkalog.errors import UnreadableError
+from kafkalog.files.opening import open_file, read_small
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import row_count
@@ -63,11 +65,11 @@ def mark(command: str) -> dict[str, Any]:
 def refusal(name: str, command: str, *, overwrite: bool, provenance: Callable[[], bytes]) -> str | None:
     """Say why an existing directory is not replaced, None if it is: asked for, and an output of the same command.
 
-    `provenance` reads its file of that name, and may raise OSError.
+    `provenance` reads its file of that name, and may raise UnreadableError.
     """
     try:
         about = untrusted_json(provenance())
-    except (OSError, ValueError):
+    except (OSError, UnreadableError, ValueError):
         about = None
     if not isinstance(about, dict) or "kafkalog" not in about:
         if not overwrite:
@@ -126,7 +128,7 @@ def write_manifest(folder: Path, run: Run | None = None) -> None:
             continue
         home, in_folder, _ = name.partition("/")
         table = home if in_folder else name.partition(".")[0]
-        with path.open("rb") as file:
+        with open_file(str(path)) as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
         rows = row_count(path) if path.suffix == ".parquet" else None
         files = tables.setdefault(table, []) if table in TABLES else others
@@ -137,8 +139,8 @@ def write_manifest(folder: Path, run: Run | None = None) -> None:
 def listed(folder: Path) -> list[str]:
     """Return the names of the files that a directory's manifest lists; none where it is missing or damaged."""
     try:
-        return [file.name for file in read_manifest((folder / MANIFEST).read_bytes()).files()]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return [file.name for file in read_manifest(read_small(folder / MANIFEST)).files()]
+    except (UnreadableError, ValueError, KeyError, TypeError, RecursionError):
         return []
 
 

@@ -28,7 +28,8 @@ from kafkalog.auditing.pipeline import (
     sha256_of,
 )
 from kafkalog.auditing.transactions import Audit
-from kafkalog.errors import OutputError
+from kafkalog.errors import OutputError, UnreadableError
+from kafkalog.files.opening import open_file, read_small
 from kafkalog.provenance import (
     BEGUN,
     PROVENANCE,
@@ -130,8 +131,8 @@ def _begun_before(place: Path, arguments: Sequence[str]) -> int | None:
     if (place / SUCCESS).exists():
         return None
     try:
-        begun = begun_before((place / BEGUN).read_bytes(), arguments)
-    except OSError:
+        begun = begun_before(read_small(place / BEGUN), arguments)
+    except UnreadableError:
         return None
     for name in (SCANS, BEGUN):
         if begun is not None and is_linked(place, name):
@@ -158,7 +159,7 @@ def _begin_new(place: Path, command: str, arguments: Sequence[str]) -> AuditFold
 @contextlib.contextmanager
 def _locked(place: Path, name: Path) -> Iterator[None]:
     """Refuse a directory that another run is writing to. Raises OutputError."""
-    with (place / BEGUN).open("rb") as file:
+    with open_file(str(place / BEGUN)) as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -11,6 +11,7 @@ import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, BinaryIO, Final
 
 from kafkalog.errors import OutputError, UnsupportedError
@@ -329,13 +330,14 @@ class Target:
         An output that it replaces stays until then. Raises OutputError if that can't be done, UnsupportedError
         where nothing is written or replaced.
         """
+        from kafkalog.files.opening import read_small
         from kafkalog.provenance import PROVENANCE, new_folder, parents_made, refusal, replace_folder, write_manifest
         from kafkalog.tables.manifest import MANIFEST
 
         assert self.path is not None
         output, place = self.path, self.place(inputs)
         if os.path.lexists(place):
-            about = (place / PROVENANCE).read_bytes
+            about = partial(read_small, place / PROVENANCE)
             if said := refusal(str(output), self.command, overwrite=self.overwrite, provenance=about):
                 raise UnsupportedError(said)
         try:

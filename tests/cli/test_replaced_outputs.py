@@ -135,6 +135,23 @@ def test_only_an_output_of_the_same_command_is_replaced(tmp_path: Path, command:
     assert "does not say which command wrote it" in audit(out, "--overwrite").err
 
 
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("provenance.json", "kafkalog did not write it"), ("manifest.json", "was not written by kafkalog")],
+)
+def test_a_fifo_in_an_output_is_not_waited_for(out: Path, name: str, said: str) -> None:
+    """What it says of the directory can't be known: nothing of it is replaced."""
+    (out / name).unlink()
+    os.mkfifo(out / name)
+    before = content(out)
+    ended = audit(out, "--overwrite")
+
+    assert ended.status in {2, 4}
+    assert said in ended.err
+    assert content(out) == before
+
+
 def test_a_link_is_followed_and_stays(out: Path) -> None:
     """What it leads to is replaced, there; no other link is left."""
     link = out.parent / "elsewhere" / "lnk"

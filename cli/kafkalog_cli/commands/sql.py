@@ -124,7 +124,7 @@ def check_cells(text: str, inputs: Sequence[str]) -> None:
     for name in inputs:
         if (place := Path(name)).is_dir():
             source = WrittenAudit(place)
-            batches = chain.from_iterable(source.batches(table) for table in asked & set(source.tables))
+            batches: Iterator[Any] = chain.from_iterable(map(source.batches, asked & set(source.tables)))
         else:
             table = _table_of(place)
             batches = checked_batches(name, name, TABLES[table], None) if table in asked else iter(())
