@@ -31,6 +31,7 @@ __all__ = [
     "EscapedCsv",
     "JsonSink",
     "NdjsonSink",
+    "PartedCsv",
     "as_csv",
     "as_json",
 ]
@@ -381,6 +382,42 @@ class EscapedCsv:
         return '"'.join(parts)
 
 
+# A spreadsheet whose separator is a semicolon, or a tab, makes cells of parts of a text, and of its lines.
+
+_SIGN: Final = rb"(?='*(?:[=+@-]|\xef[\x80-\xbf]))"
+_PARTED: Final = re.compile(rb"([;\t] *)" + _SIGN)
+_PARTED_IN_QUOTES: Final = re.compile(rb"([;\t\r\n] *)" + _SIGN)
+_BEGUN: Final = re.compile(rb"[;\t\r\n] *'*\xef?\Z")
+
+
+class PartedCsv:
+    """Puts a mark where a part of a text would be a formula, and gives all to `out`.
+
+    Each row is written to its end before anything else is.
+    """
+
+    def __init__(self, out: SupportsWrite[bytes]) -> None:
+        self._out = out
+        self._is_quoted = False
+        self._begun = b""  # what may be the beginning of such a place
+
+    def write(self, data: bytes | memoryview) -> int:
+        """Write a part of the CSV; it may end anywhere."""
+        whole = self._begun + bytes(data)
+        begun = None if whole.endswith(b"\r\n") and not self._ends_quoted(whole) else _BEGUN.search(whole)
+        self._begun = b"" if begun is None else begun[0]
+        parts = whole[: len(whole) - len(self._begun)].split(b'"')
+        for number, part in enumerate(parts):
+            if number:
+                self._is_quoted = not self._is_quoted
+            parts[number] = (_PARTED_IN_QUOTES if self._is_quoted else _PARTED).sub(rb"\1'", part)
+        self._out.write(b'"'.join(parts))
+        return len(data)
+
+    def _ends_quoted(self, data: bytes) -> bool:
+        return self._is_quoted ^ (data.count(b'"') % 2 == 1)
+
+
 _ROOM: Final = 2100  # records in a block: a block costs some calls, and text is made of it while it is in the cache
 
 
@@ -600,7 +637,8 @@ class CsvSink(BlockSink):
         self._table = table
         self._safe = safe
         self._template = partial(csv_template, safe=safe)
-        self._lines = BlockLines(EscapedCsv(stream) if escaped else stream)
+        out = EscapedCsv(stream) if escaped else stream
+        self._lines = BlockLines(PartedCsv(out) if safe else out)
         self._templates = _Templates()
         self._write(table.names[i] for i in self._kept)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ import sampled
 from handmade import batch, damaged, each, one, record, segment
 from invoke import PARTITION, SEGMENT, files_of, kafkalog, rows_of
 from kafkalog.tables import TABLES
-from kafkalog_cli.render.row_formats import as_csv
+from kafkalog_cli.render.row_formats import PartedCsv, as_csv
 from official import FIXTURES
 
 CASES = official.cases(FIXTURES)
@@ -149,6 +150,13 @@ FORMULAS = [
 STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", " ", "\uff1d", "\uff0b", "\uff0d", "\uff20", "\ufeff")
 
 
+UNMARKED = re.compile("([;\t\r\n] *)'(?='*[=+@\\-\uf000-\uffff])")
+
+
+def unmarked(cell: str) -> str:
+    return UNMARKED.sub(r"\1", cell).removeprefix("'")
+
+
 def cells(out: bytes, column: str) -> list[str]:
     return [row[column] for row in csv.DictReader(io.StringIO(out.decode(), newline=""))]
 
@@ -167,7 +175,7 @@ def test_texts_get_a_mark_and_numbers_never(path: Path) -> None:
     assert cells(plain.out, "key") == FORMULAS
     marked = cells(safe.out, "key")
     assert not [cell for cell in marked if cell.startswith(STARTS)]
-    assert [cell.removeprefix("'") for cell in marked] == FORMULAS
+    assert [unmarked(cell) for cell in marked] == FORMULAS
     for column in ("offset", "sequence", "timestamp_ms", "key_size"):
         assert cells(safe.out, column) == cells(plain.out, column)
     assert "-1" in cells(safe.out, "sequence")
@@ -183,6 +191,26 @@ def test_other_tables_have_it_too(path: Path, tmp_path: Path) -> None:
     assert cells(
         kafkalog("verify", "--table", "logs", "--format", "csv", "--csv-safe", tmp_path / "=cmd-0").out, "topic"
     ) == ["'=cmd"]
+
+
+PARTS = ["a;=1", "a; +1", "a;'=1", "a;b=1", "a\t@x", "x\n=1", "x\r\n-1", ";", "a;\uff1d1", "x\n;  =1", 'q";=1', "n\n1"]
+
+
+def test_no_part_of_a_text_is_a_formula(tmp_path: Path) -> None:
+    """Neither behind a semicolon or a tab nor on a line of its own, wherever what is written is cut."""
+    where = segment(tmp_path, batch(*(record(text.encode(), b"v", delta=n) for n, text in enumerate(PARTS))))
+    ended = kafkalog("dump", "--table", "records", "--format", "csv", "--csv-safe", "--columns", "offset,key", where)
+
+    for separator in ";\t":
+        for row in csv.reader(io.StringIO(ended.out.decode(), newline=""), delimiter=separator, quoting=csv.QUOTE_NONE):
+            assert not [cell for cell in row if cell.lstrip(' "').startswith(STARTS[:4])], row
+    assert [unmarked(cell) for cell in cells(ended.out, "key")] == PARTS
+    whole, pieces = io.BytesIO(), io.BytesIO()
+    PartedCsv(whole).write(ended.out)
+    cut = PartedCsv(pieces)
+    for at in range(len(ended.out)):
+        cut.write(ended.out[at : at + 1])
+    assert pieces.getvalue() == whole.getvalue()
 
 
 @given(st.text())
