@@ -189,9 +189,9 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     codes, of_kind, message = {row["code"] for row in rows}, INCIDENT_KINDS[kind], _message(tables, worst)
-    above = [row for row in rows if row["code"] == _ABOVE]  # what else is odd there follows from it
+    above = [row for row in rows if row["code"] == _ABOVE and row["needed"]]  # what else is odd there follows from it
     told = above or rows
-    if above and all((row["needed"] or "").isdecimal() for row in above):  # else they are only counted
+    if above and all(row["needed"].isdecimal() for row in above):  # else they are only counted
         what = _given_again(above)
     elif codes == {_STRANDED}:
         what = f": {'; '.join(dict.fromkeys(_message(tables, row) for row in rows))}"

@@ -310,11 +310,18 @@ def check_headers(chunk: Chunk, topic: str | None, *, records: bool) -> Iterator
             batch = Batch.of(heads, row)
             first = batch.last_offset if batch.base_offset is None else batch.base_offset
             text = f"the batch at offset {first}: {_WORDS[code](batch)}"
-            needed, counted = (batch.last_offset - first + 1, batch.records_count) if code == _ABOVE else (None, None)
+            is_told = code == _ABOVE and _may_hold(batch)
+            needed, counted = (batch.last_offset - first + 1, batch.records_count) if is_told else (None, None)
             yield Finding.of(
                 code, chunk.file, text, position=batch.position, length=batch.size, offset=first, needed=needed,
                 found=counted,
             )  # fmt: skip
+
+
+def _may_hold(batch: Batch) -> bool:
+    """Say whether a batch's bytes, decompressed as far as any codec can, have room for the records that it counts."""
+    size = (batch.size - buffers.BATCH_OVERHEAD) * (1 if batch.codec == "none" else buffers.MOST_EXPANSION)
+    return (batch.records_count or 0) * buffers.SMALLEST_RECORD <= size
 
 
 def _strict(chunk: Chunk) -> StrictDecoder:

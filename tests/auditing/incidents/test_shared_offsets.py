@@ -35,6 +35,17 @@ def test_records_that_share_offsets_are_counted(tmp_path: Path, counts: tuple[in
     assert len(incident["next_steps"]) == 1
 
 
+def test_a_count_that_no_bytes_hold_is_added_to_nothing(tmp_path: Path) -> None:
+    """It is a number that anybody can write: the batch is told, and 2147483647 records of it are not counted."""
+    (tmp_path / "t-0").mkdir()
+    wild = build.batch(build.record(), base_offset=3, last_offset_delta=0, records_count=(1 << 31) - 1)
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(_batch(0, 3, 0) + _batch(1, 3, 0) + _batch(2, 2, 0) + wild)
+    titles = [incident["title"] for incident in verify([tmp_path / "t-0"]).incidents]
+
+    assert "8 records in 3 batches have 3 offsets" in titles[0]
+    assert "21474836" not in titles[0]
+
+
 def test_batches_with_an_offset_for_each_record_are_whole(tmp_path: Path) -> None:
     """The same records with the offsets that they take."""
     (tmp_path / "t-0").mkdir()
