@@ -21,8 +21,8 @@ class Moment(NamedTuple):
     offset: int | None = None
     timestamp: When | None = None
 
-    def among(self, newest: int, end: int) -> Moment:
-        """Return the moment in logs whose newest time (ms) and highest end are known; a relative one becomes a time.
+    def among(self, newest: int, end: int, topic: str) -> Moment:
+        """Return the moment in a topic's logs of known newest time (ms) and highest end; a relative one is a time then.
 
         Raises UnsupportedError for an offset after all ends that is a time in seconds.
         """
@@ -35,7 +35,7 @@ class Moment(NamedTuple):
         if self.timestamp is None:
             return self
         found = at_newest(self.timestamp, newest)
-        ends = f"; the files end at {iso(newest)}" if newest >= 0 else ""
+        ends = f"; {topic} ends at {iso(newest)}" if newest >= 0 else ""
         watch().tell(f"the state is that of {iso(found)} (UTC){ends}")
         return Moment(timestamp=found)
 

@@ -77,6 +77,17 @@ def test_a_moment_before_the_first_record_is_answered_with_when_records_begin(co
     assert there.rows
 
 
+def test_a_topic_s_end_is_not_taken_for_that_of_the_files() -> None:
+    """The log of groups ends before the other files do; what is after its end is said to be of that topic."""
+    data = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+    ended = kafkalog("groups", "--at", "now", data)
+
+    assert "files end 2026-11-21T08:58:04.825Z" in kafkalog("txn-audit", data).text
+    assert "the state is that of 2026-11-21T08:58:03.065Z (UTC); __consumer_offsets ends at 2026-11-21T08:58:03.065Z" in (
+        ended.err
+    )
+
+
 @pytest.mark.parametrize(("command", "data"), [("groups", LONGER), ("transactions", LONGER), ("metadata", DATA)])
 def test_a_relative_moment_is_that_before_the_newest_record(command: str, data: Path) -> None:
     """And is said; it gives what the same time gives that is written out."""

@@ -125,4 +125,4 @@ def moment_among(moment: Moment | None, logs: Sequence[TopicLog]) -> Moment:
     if moment is None or not logs:
         return Moment()
     newest = max(log.partition.newest_broker for log in logs)
-    return moment.among(newest, max(log.partition.log_end_offset for log in logs))
+    return moment.among(newest, max(log.partition.log_end_offset for log in logs), logs[0].partition.directory.topic)
