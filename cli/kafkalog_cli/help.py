@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 import click
 
+from kafkalog_cli.account import reading_option, with_account
 from kafkalog_cli.params import OptionalWord
 
 __all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
@@ -34,7 +35,7 @@ GROUPS: Final = {
     "Output": (
         "nights", "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format",
         "table", "all", "count", "files-with-matches", "findings", "full", "tz", "columns", "csv-safe", "dialect",
-        "raw", "output", "overwrite", "fail-on", "exit-zero",
+        "raw", "output", "overwrite", "reading", "fail-on", "exit-zero",
     ),
     "Limits": (
         "since-audit", "prune", "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes",
@@ -68,8 +69,23 @@ _ALIKE: Final = {
 }  # fmt: skip
 
 
+_READS_NOTHING: Final = {"explain", "schema", "completion"}
+
+
 class GroupedCommand(click.Command):
-    """A command whose help has its options in groups, and that suggests options by what they do."""
+    """A command whose help has its options in groups, and that suggests options by what they do.
+
+    Each that reads has ``--reading``.
+    """
+
+    def __init__(self, name: str | None, **others: Any) -> None:
+        super().__init__(name, **others)
+        if name not in _READS_NOTHING:
+            self.params.append(reading_option())
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        return with_account(ctx, super().invoke)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; an unknown option is answered with the one that does the same, if the command has it."""

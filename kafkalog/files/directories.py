@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.escape import command_line
+from kafkalog.files.ledger import ledger
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.opening import open_unnoticed
 from kafkalog.files.packed_segments import owner_of_part
@@ -88,6 +89,8 @@ class _LocalTree:
             try:
                 folder = path if path.endswith("/") else f"{path}/"
                 place = local_path(folder)
+                if (kept := ledger()) is not None:
+                    kept.listed(path)
                 with os.scandir(descriptor) as entries:
                     return [_LocalEntry(folder, place, entry) for entry in entries]
             finally:
@@ -96,6 +99,8 @@ class _LocalTree:
             shown = command_line("kafkalog dump", path) or "kafkalog dump FILE"
             raise UnreadableError(f"{path}: not a directory: did you mean `{shown}`?") from error
         except OSError as error:
+            if (kept := ledger()) is not None:
+                kept.refused(path, "refused", (error.strerror or str(error)).lower())
             raise UnreadableError(f"{path}: {(error.strerror or str(error)).lower()}") from error
 
     def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
@@ -214,11 +219,13 @@ def leaving(entry: DirectoryEntry, root: str) -> Finding | None:
     path = local_path(entry.path)
     if is_outside(entry.path, root):
         message = f"a symbolic link to {os.path.realpath(path)}, which is outside {root}; it was not followed"
-        return Finding.of("link-leaves", entry.path, message)
-    if not os.path.exists(path):
+    elif not os.path.exists(path):
         message = f"a symbolic link to {os.path.realpath(path)}, which does not exist"
-        return Finding.of("link-leaves", entry.path, message)
-    return None
+    else:
+        return None
+    if (kept := ledger()) is not None:
+        kept.refused(entry.path, "link", message)
+    return Finding.of("link-leaves", entry.path, message)
 
 
 def is_outside(path: str, root: str) -> bool:

@@ -12,6 +12,7 @@ from typing import Final
 
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists, is_directory, open_tree
+from kafkalog.files.ledger import ledger_kept
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.recognition import DirectoryKind, partition_name, recognized
 
@@ -31,6 +32,11 @@ def refuse_evidence(output: str, inputs: Sequence[str] = ()) -> None:
 
     A file among the inputs stands for its directory. Raises UnsupportedError, which names the directory.
     """
+    with ledger_kept():  # what is looked at here is no input
+        _refuse_evidence(output, inputs)
+
+
+def _refuse_evidence(output: str, inputs: Sequence[str]) -> None:
     for place in _places(output):
         for home in (home for path in inputs for home in _homes(path)):
             if _is_within(place, home):

@@ -8,16 +8,21 @@ that was `confined` no link leads out, also one that somebody put there after th
 from __future__ import annotations
 
 import errno
+import io
 import os
 import stat
 from contextlib import closing
-from typing import BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.ledger import ledger
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.packed_segments import PackedSource, index_part, manifest_path, read_manifest
 from kafkalog.files.system_calls import read_at
 from kafkalog.files.tree import FileIdentity
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 __all__ = [
     "MOST_OF_SIDE_FILE",
@@ -114,6 +119,8 @@ _OF_A_SOCKET: Final = (errno.ENXIO, errno.EOPNOTSUPP)  # what Linux, and what ma
 _STEP: Final = os.O_DIRECTORY | os.O_CLOEXEC | getattr(os, "O_PATH", os.O_RDONLY)  # macOS has no O_PATH
 _A_LINK: Final = (errno.ELOOP, errno.ENOTDIR)  # what a system says of one that is not to be followed
 
+_OUT: Final = "a symbolic link out of"
+
 _confined: set[str] = set()  # directories of this process and of its forks, as their paths were given
 
 
@@ -139,7 +146,7 @@ def open_unnoticed(name: str, flags: int = 0) -> int:
             raise
     target, top = os.path.realpath(path), os.path.realpath(root)
     if not target.startswith(f"{top.rstrip('/')}/"):
-        raise OSError(errno.ELOOP, f"a symbolic link out of {root}, which is not followed")
+        raise OSError(errno.ELOOP, f"{_OUT} {root}, which is not followed")
     return _open_below(top, target[len(top) :], flags)
 
 
@@ -185,10 +192,45 @@ def open_file(name: str) -> BinaryIO:
 
     Raises UnreadableError if it can't be opened or is not a regular file.
     """
-    return open(local_path(name), "rb", opener=lambda _path, _flags: _open(name)[0])
+    return io.BufferedReader(_NotedFile(name))
+
+
+class _NotedFile(io.FileIO):
+    """A file whose reads the ledger has."""
+
+    def __init__(self, name: str) -> None:
+        descriptor, status = _open(name)
+        super().__init__(descriptor, "rb")
+        self._noted = ledger()
+        self._opening = 0 if self._noted is None else self._noted.opened(name, status.st_size)
+
+    def readinto(self, view: WriteableBuffer) -> int:
+        """Read what is next."""
+        return self._counted(super().readinto(view) or 0)
+
+    def readall(self) -> bytes:
+        """Read the rest."""
+        rest = super().readall() or b""
+        self._counted(len(rest))
+        return rest
+
+    def _counted(self, got: int) -> int:
+        if self._noted is not None:
+            self._noted.reached(self._opening, self.tell(), got)
+        return got
 
 
 def _open(name: str) -> tuple[int, os.stat_result]:
+    """Open a regular file; what can't be is in the ledger. Raises UnreadableError."""
+    try:
+        return _opened(name)
+    except UnreadableError as error:
+        if (kept := ledger()) is not None:
+            kept.refused(name, "link" if _OUT in str(error) else "refused", str(error))
+        raise
+
+
+def _opened(name: str) -> tuple[int, os.stat_result]:
     try:
         descriptor = open_unnoticed(name)
     except OSError as error:
@@ -213,6 +255,8 @@ class FileSource:
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
         self.name = os.fspath(path)
         self._descriptor, self._status = _open(self.name)
+        self._noted = ledger()
+        self._opening = 0 if self._noted is None else self._noted.opened(self.name, self._status.st_size)
         self._size = self._status.st_size if max_bytes is None else min(self._status.st_size, max_bytes)
         self.is_cut = self._size < self._status.st_size
 
@@ -234,6 +278,8 @@ class FileSource:
             if not got:
                 break
             done += got
+        if self._noted is not None:
+            self._noted.reached(self._opening, position + done, done)
         return done
 
     def read_bytes(self, position: int, size: int) -> bytes:
@@ -322,6 +368,8 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
     try:
         left = min(status.st_size, MOST_OF_SIDE_FILE)
         data = os.read(descriptor, left)
+        if (kept := ledger()) is not None:
+            kept.reached(kept.opened(name, status.st_size), left, left)
         if len(data) == left:  # as always, but where the file shrank, or the file system gives less
             return data
         parts = [data]

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, NoReturn, TypeAlias, Type
 import numpy as np
 
 from kafkalog.errors import UnreadableError
+from kafkalog.files.ledger import ledger
 from kafkalog.files.system_calls import may_fork, read_at, write_at
 from kafkalog.files.watch import Watch, set_watch, watch
 
@@ -229,9 +230,11 @@ class _Crew(Generic[_Task, _Result]):
         """Do a task, and write its result or what it raised; return whose task it is as in a head."""
         begin = place.at
         try:
-            known = _requests()
+            known, kept = _requests(), ledger()
+            mark = None if kept is None else kept.mark()
             result = self._function(self._tasks[number])
-            write((result, _requests() - known), place)
+            noted = None if kept is None or mark is None else kept.since(*mark)
+            write((result, _requests() - known, noted), place)
         except _UnwrittenError:
             raise
         except Exception as error:  # whatever a task raises: the first process raises it where the result would be
@@ -294,7 +297,9 @@ class _Crew(Generic[_Task, _Result]):
             if about < 0:
                 yield ~about, partial(_raised, result)
                 continue
-            result, asked = result
+            result, asked, noted = result
+            if noted is not None and (kept := ledger()) is not None:
+                kept.take(noted)
             if asked:
                 from kafkalog.files.object_stores import add_requests
 

@@ -19,7 +19,8 @@ from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_file, open_tree
 from kafkalog.files.hashing import sized_hash
-from kafkalog.files.opening import read_small
+from kafkalog.files.ledger import ledger
+from kafkalog.files.opening import confine, read_small
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
@@ -383,6 +384,7 @@ class WrittenAudit:
 
         self.answer, self.fine, self.noted = None, "", False
         self._folder = folder = str(folder).rstrip("/") or "/"
+        confine(folder)
         if not is_file(f"{folder}/{SUCCESS}"):
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
         self._files, self._others, self.run = _files(folder)
@@ -524,10 +526,14 @@ def _files(folder: str) -> tuple[dict[str, list[TableFile]], dict[str, TableFile
     sizes = _sizes(folder, {posixpath.dirname(file.name) for file in manifest.files()})
     for file in manifest.files():
         size = sizes.get(file.name)
+        if size == file.size_bytes:
+            continue
+        why = "is missing" if size is None else f"has {size} bytes"
+        if (kept := ledger()) is not None:
+            kept.refused(f"{folder}/{file.name}", "refused", why)
         if size is None:
             raise UnreadableError(f"{folder}: {file.name} is missing; {MANIFEST} lists it")
-        if size != file.size_bytes:
-            raise UnreadableError(f"{folder}/{file.name}: has {size} bytes; {MANIFEST} says {file.size_bytes}")
+        raise UnreadableError(f"{folder}/{file.name}: {why}; {MANIFEST} says {file.size_bytes}")
     parquet = {
         table: [file for file in manifest.tables[table] if file.name.endswith(".parquet")]
         for table in TABLES

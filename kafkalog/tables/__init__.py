@@ -16,6 +16,7 @@ from kafkalog.tables import (
     incident_tables,
     internal_tables,
     metadata_tables,
+    reading_table,
     space_tables,
     verify_tables,
     writer_tables,
@@ -76,5 +77,6 @@ TABLES: Final[dict[str, Table]] = {
         metadata_tables.TOPICS,
         metadata_tables.CONFIGS,
         metadata_tables.LEADERSHIP,
+        reading_table.READING,
     )
 }

@@ -6,6 +6,7 @@ that page's table anew.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -72,6 +73,7 @@ CALLS: Final = {
 WITH_VERDICT: Final = {"txn-audit", "verify", "diff"}  # the first word of what people read
 FOR_PEOPLE: Final = {"table", "markdown"}
 ALWAYS_TO_A_FILE: Final = {"salvage"}
+IN_PART: Final = {"show"}  # it reads what is at one position
 
 
 @dataclass(frozen=True)
@@ -307,6 +309,52 @@ def test_each_command_keeps_each_promise(
 ) -> None:
     """The status, the thing named, nothing of what is outside, the inputs as they were, in time."""
     run(hazard, call, form, made, tmp_path_factory.mktemp("run"), monkeypatch)
+
+
+ACCOUNTED: Final = {
+    "nothing": {"whole"},
+    "a file that is a link to another place": {"link", "refused"},
+    "a FIFO in place of a file": {"refused"},
+    "a file that may not be read": {"refused"},
+}
+
+
+def accounted() -> list[object]:
+    """Some hazards with each command that reads; those that an answer names are exhaustive but for one of three."""
+    every = [
+        (hazard, call)
+        for hazard, call, _ in tried()
+        if hazard.name in ACCOUNTED
+        and CALLS[call].given != "words"
+        and not ("link" in hazard.name and CALLS[call].part == PROVENANCE)
+    ]  # which is named itself
+    marks = [() if hazard.name == "nothing" or number % 3 == 0 else (pytest.mark.exhaustive,)
+             for number, (hazard, _) in enumerate(every)]  # fmt: skip
+    return [
+        pytest.param(*one, id=f"{one[0].name}, {one[1]}".replace(" ", "_"), marks=mark)
+        for one, mark in zip(every, marks, strict=True)
+    ]
+
+
+@pytest.mark.parametrize(("hazard", "call"), accounted())
+def test_each_command_accounts_for_what_it_read(
+    hazard: Hazard, call: str, made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``--reading`` has the file that something happened to, and what became of it, also where the command fails."""
+    about = CALLS[call]
+    where = place(made, tmp_path, about.partition, about.part, is_audit=about.given == "audit")
+    with monkeypatch.context() as during:
+        named = hazard.happens(where, during) or where.target
+        [command, *line], _ = command_line(hazard, call, forms_of(call)[0], where)
+        ended = kafkalog(command, "--reading", where.out / "reading.ndjson", *line)
+    assert ended.status != Exit.INTERNAL, ended.err
+    rows = [json.loads(line) for line in (where.out / "reading.ndjson").read_text().splitlines()]
+    became = {row["path"]: (row["became"], row["why"]) for row in rows}
+    word, why = became[str(named)]
+
+    assert word in ACCOUNTED[hazard.name] | ({"part"} if call in IN_PART else set())
+    assert (why is None) == (hazard.name == "nothing")
+    assert not [path for path in became if not path.startswith((str(where.folder), str(made)))]
 
 
 def test_no_command_is_left_out() -> None:

@@ -83,8 +83,9 @@ def test_a_topic_s_end_is_not_taken_for_that_of_the_files() -> None:
     ended = kafkalog("groups", "--at", "now", data)
 
     assert "files end 2026-11-21T08:58:04.825Z" in kafkalog("txn-audit", data).text
-    assert "the state is that of 2026-11-21T08:58:03.065Z (UTC); __consumer_offsets ends at 2026-11-21T08:58:03.065Z" in (
-        ended.err
+    assert (
+        "the state is that of 2026-11-21T08:58:03.065Z (UTC); __consumer_offsets ends at 2026-11-21T08:58:03.065Z"
+        in (ended.err)
     )
 
 

@@ -23,6 +23,7 @@ from kafkalog import UnreadableError
 from kafkalog.auditing.pipeline import executors
 from kafkalog.files import object_stores, system_calls
 from kafkalog.files.directories import exists, expand, is_directory, open_tree
+from kafkalog.files.ledger import ledger_kept
 from kafkalog.files.object_stores import StorageOptions, requests_made, set_storage_options
 from kafkalog.files.opening import open_source, read_small
 from kafkalog.files.tree import Tree
@@ -55,6 +56,18 @@ def store(server: ObjectStore, monkeypatch: pytest.MonkeyPatch) -> ObjectStore:
 def broker(server: ObjectStore) -> str:
     """A broker's directory with one partition, in the store."""
     return server.upload(PARTITION.parent, "broker-1")
+
+
+def test_objects_are_accounted_for(broker: str, store: ObjectStore) -> None:
+    """As files are, those too that the store refuses."""
+    name = f"{broker}/{PARTITION.name}/{SEGMENT.name}"
+    with ledger_kept() as kept:
+        with closing(open_source(name)) as source:
+            source.read_bytes(0, source.size)
+        with store.refusing("look", name.partition("://")[2].partition("/")[2]), pytest.raises(UnreadableError):
+            read_small(name + ".none")
+
+    assert [(one.path, one.became) for one in kept.entries()] == [(name, "whole"), (f"{name}.none", "refused")]
 
 
 @pytest.mark.parametrize("case", CASES)

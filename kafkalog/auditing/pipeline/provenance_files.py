@@ -22,7 +22,7 @@ from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.exit_status import Exit
 from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.hashing import sized_hash
-from kafkalog.files.opening import open_source
+from kafkalog.files.opening import confine, open_source
 from kafkalog.kernel import form
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.log_directory import Segment
@@ -151,6 +151,7 @@ def scans_of_audit(output: str) -> str:
         raise UnsupportedError(f"{output}: has no {SUCCESS}, so it is no audit that was completed")
     if not is_directory(f"{output}/{SCANS}"):
         raise UnsupportedError(f"{output}: has no scans in {SCANS}: an older version wrote it, or they were removed")
+    confine(output)
     name = f"{output}/{MANIFEST}"
     try:
         with closing(open_source(name)) as source:

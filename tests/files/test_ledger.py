@@ -1,0 +1,68 @@
+"""The ledger of reading: each opening and refusal, of this process and of its forks, of disks and of stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from invoke import kafkalog
+from kafkalog.errors import UnreadableError
+from kafkalog.files.directories import open_tree
+from kafkalog.files.ledger import Entry, ledger, ledger_kept
+from kafkalog.files.opening import open_file, open_source, read_small
+from official import FIXTURES
+
+DATA = FIXTURES / "k4-c-group-offsets-tv0" / "data"
+
+
+def test_nothing_is_kept_where_nobody_asks(tmp_path: Path) -> None:
+    """A library that reads for years keeps no list of it."""
+    (tmp_path / "a").write_bytes(b"abc")
+    read_small(tmp_path / "a")
+    assert ledger() is None
+
+
+def test_openings_of_one_file_are_one_entry(tmp_path: Path) -> None:
+    """As far as any of them came; a jump to the end is not the whole."""
+    (tmp_path / "a").write_bytes(b"0123456789")
+    (tmp_path / "jumped").write_bytes(b"0123456789")
+    (tmp_path / "streamed").write_bytes(b"0123456789")
+    with ledger_kept() as kept:
+        open_source(tmp_path / "a").read_bytes(0, 4)
+        open_source(tmp_path / "a").read_bytes(4, 6)
+        open_source(tmp_path / "jumped").read_bytes(8, 2)
+        with open_file(str(tmp_path / "streamed")) as file:
+            file.read()
+        open_tree(str(tmp_path)).entries(str(tmp_path))
+        with pytest.raises(UnreadableError):
+            read_small(tmp_path / "missing")
+
+    assert [*kept.entries()] == [
+        Entry(str(tmp_path), "listed", None, None, None),
+        Entry(str(tmp_path / "a"), "whole", None, 10, 10),
+        Entry(str(tmp_path / "jumped"), "part", None, 10, 2),
+        Entry(str(tmp_path / "missing"), "refused", "no such file or directory", None, None),
+        Entry(str(tmp_path / "streamed"), "whole", None, 10, 10),
+    ]
+
+
+@pytest.mark.parametrize("command", ["txn-audit", "verify"])
+def test_what_forks_read_is_there_too(command: str, tmp_path: Path) -> None:
+    """The same account with one process and with several."""
+    said = []
+    for jobs in ("1", "3"):
+        place = tmp_path / f"{jobs}.csv"
+        assert kafkalog(command, "--jobs", jobs, "--reading", place, DATA).status == 0
+        said.append(place.read_text())
+    assert said[0] == said[1]
+    assert said[0].count(",whole,") > 40
+
+
+def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
+    """Nor is anything written where evidence is."""
+    (tmp_path / "there.csv").write_text("mine")
+    ended = kafkalog("verify", "--reading", tmp_path / "there.csv", DATA)
+    assert (ended.status, (tmp_path / "there.csv").read_text()) == (2, "mine")
+    assert kafkalog("verify", "--reading", DATA / "here.csv", DATA).status == 2
+    assert not (DATA / "here.csv").exists()
