@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.auditing.incidents import ClusterRows, Verdict, incidents_of, tables_of_rows
 from kafkalog.auditing.pipeline import KeptScans, LogPlace, logs_of, run_of, run_stages
@@ -32,6 +32,7 @@ from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
 from kafkalog.reports import ClusterRead, WrittenAudit, about_cluster, first_screen
+from kafkalog.reports.page.elements import element, html
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -83,6 +84,7 @@ def _finding_rows(cluster: Cluster, findings: Iterable[Finding]) -> Iterator[Row
     yield from finding_rows(findings)
 
 
+_SHOWN: Final = 10  # incidents in a notebook
 _BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "remote_segments", "visible", "findings"})
 
 
@@ -94,14 +96,38 @@ class CorruptInputError(KafkaLogError):
 class BulkAudit:
     """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read.
 
-    `verdict` is what each face of the audit says first; `about` says what was read of each cluster.
+    `verdict` is what each face of the audit says first, and `incidents` are what it is about, worst first, as rows of
+    their table. `about` says what was read of each cluster. The tables are files in `output`; `session` reads them.
     """
 
-    summary: Summary
-    files: list[dict[str, Any]]
+    session: SparkSession = field(repr=False)
+    output: Output = field(repr=False)
+    tables: tuple[str, ...]
+    summary: Summary = field(repr=False)
+    files: list[dict[str, Any]] = field(repr=False)
     verdict: Verdict
-    about: list[dict[str, Any]] = field(default_factory=list)
-    run: Run | None = None
+    incidents: list[dict[str, Any]] = field(repr=False)
+    about: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    run: Run | None = field(default=None, repr=False)
+
+    def table(self, name: str) -> DataFrame:
+        """Return a table as a DataFrame of its files. Raises KeyError for one that was not written."""
+        if name not in self.tables:
+            raise KeyError(f"this audit has no table {name!r}: it has {', '.join(self.tables)}")
+        return self.session.read.parquet(f"{self.output.uri}/{name}")
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the worst incidents, as a notebook shows them."""
+        rows = [[one["severity"], one["title"]] for one in self.incidents[:_SHOWN]]
+        more = len(self.incidents) - len(rows)
+        shown = element(
+            "div",
+            element("p", element("b", self.verdict.words), f": {self.verdict.sentence}"),
+            element("table", (element("tr", (element("td", cell) for cell in row)) for row in rows)) if rows else None,
+            element("p", f"{more} more in the table incidents") if more else None,
+            element("p", self.output.name),
+        )
+        return html(shown)
 
 
 def bulk_audit(
@@ -118,7 +144,7 @@ def bulk_audit(
     """
     options, plan = options or AuditOptions(), plan or JobPlan()
     progress = plan.progress
-    with at_work(session, plan.storage, planned=True):
+    with at_work(session, plan) as mine:
         started = time.monotonic()
         clusters, refused = open_clusters(paths)
         logs = logs_of(clusters, None if "visible" in tables else plan.share_bytes)
@@ -132,7 +158,7 @@ def bulk_audit(
             time.time() if plan.begun is None else plan.begun, (cluster.cluster_id for cluster in clusters)
         )
         executor = SparkExecutor(
-            session, options.limits, plan.storage, by_log, OF_TASKS, output.work, plan.split_bytes, kept or KeptScans(),
+            mine, options.limits, plan.storage, by_log, OF_TASKS, output.work, plan.split_bytes, kept or KeptScans(),
             progress, output.run,
         )  # fmt: skip
         with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
@@ -155,7 +181,10 @@ def bulk_audit(
             ]
             told = [dict(zip(INCIDENTS.names, row, strict=True)) for row in incidents]
             verdict = first_screen(WorkAudit(output, judged.parts, summary, about), told).verdict
-            done = BulkAudit(summary, judged.files, verdict, [one._asdict() for one in about], output.run)
+            done = BulkAudit(
+                session, output, tuple(tables), summary, judged.files, verdict, told, [one._asdict() for one in about],
+                output.run,
+            )  # fmt: skip
             output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
     return done

@@ -70,10 +70,10 @@ def bulk_space(
     An open transaction's incident is not looked up: ``txn-audit`` has it.
     """
     options, plan = options or SpaceOptions(), plan or JobPlan()
-    with at_work(session, plan.storage):
+    with at_work(session, plan) as mine:
         clusters, refused = open_clusters(paths)
         done = BulkSpace(findings=list(refused))
-        run = _Run(session, clusters, options, plan.storage, frozenset(tables), done, plan.progress)
+        run = _Run(mine, clusters, options, plan.storage, frozenset(tables), done, plan.progress)
         with (
             output.working(),
             run.read_directories(plan.split_bytes, output.work) as read,

@@ -10,23 +10,27 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import SparkContext, StorageLevel
+from pyspark import InheritableThread, SparkContext, StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
 from kafkalog.files.object_stores import StorageOptions
+from kafkalog.kernel.slots import secret_bits
 from kafkalog_spark.between_tasks import Seal, begin_task
 from kafkalog_spark.parts import NOT_SHARED, filesystem_of
 
 __all__ = [
+    "IS_OURS",
     "SILENT_S",
+    "context_of",
     "fetched",
     "has_data_sources",
     "kept",
@@ -53,23 +57,32 @@ def spread(frame: DataFrame, number: int, key: str) -> DataFrame:
     return frame.repartition(number, key)
 
 
+# Whether the session was started for the job that is at work here: then nobody else reads what the JVM logs.
+IS_OURS: Final[ContextVar[bool]] = ContextVar("IS_OURS", default=False)
+
+
 def fetched(frame: DataFrame, what: str, tell: Callable[[str], object]) -> pa.Table:
     """Fetch all rows; `what` describes the job in Spark's page, `tell` gets a line each half minute until it is done.
 
-    Spark Connect has no context to ask, so nothing is said there. A signal cancels the job: who only closed the
-    connection would wait for it, and let the JVM log a trace.
+    Spark Connect has no context to ask, so nothing is said there. A signal cancels this job, and nobody else's: who
+    only closed the connection would wait for it, and let the JVM log a trace.
     """
-    context, table = _context(frame), Future[pa.Table]()
+    context, table = context_of(frame.sparkSession), Future[pa.Table]()
+    tag = f"kafkalog-{secret_bits(64):016x}"
 
     def fetch() -> None:
         try:
             if context is not None:
-                context.setJobDescription(f"kafkalog: {what}")  # of this thread
+                context.setJobDescription(f"kafkalog: {what}")  # of this thread, as the tag
+                context.addJobTag(tag)
             table.set_result(_collected(frame))
         except BaseException as error:  # raised where it is waited for
             table.set_exception(error)
 
-    threading.Thread(target=fetch, daemon=True).start()
+    if context is None:
+        threading.Thread(target=fetch, daemon=True).start()
+    else:
+        InheritableThread(target=fetch, daemon=True).start()  # with the group, pool and tags of this thread
     try:
         while not wait([table], SILENT_S).done:
             _tell(context, what, tell)
@@ -77,8 +90,9 @@ def fetched(frame: DataFrame, what: str, tell: Callable[[str], object]) -> pa.Ta
     except (KeyboardInterrupt, SystemExit):
         if context is not None:
             with suppress(Exception):  # the JVM may have got the signal, too
-                context.setLogLevel("OFF")
-                context.cancelAllJobs()
+                if IS_OURS.get():
+                    context.setLogLevel("OFF")
+                context.cancelJobsWithTag(tag)
         raise
 
 
@@ -91,10 +105,11 @@ def _collected(frame: DataFrame) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _context(frame: DataFrame) -> SparkContext | None:
+def context_of(session: SparkSession) -> SparkContext | None:
+    """Return a session's context; Spark Connect has none."""
     try:
-        return frame.sparkSession.sparkContext
-    except PySparkException:  # Spark Connect
+        return session.sparkContext
+    except PySparkException:
         return None
 
 
