@@ -110,6 +110,7 @@ def run_audit(session: SparkSession, paths: Sequence[str], output: Output, order
     def said(found: BulkAudit) -> dict[str, str]:
         verdict, status = found.verdict.said(), found.verdict.status(order.fail_on, exit_zero=order.exit_zero)
         origin = provenance(output.command, verdict, found.files, order.arguments, begun, f"spark {spark_version}")
+        origin["reading"] = found.reading
         ended = ending(found.summary, verdict, status, found.run) | {"about": found.about}
         return {VERDICT: as_text(ended), PROVENANCE: as_text(origin), SUCCESS: ""}
 

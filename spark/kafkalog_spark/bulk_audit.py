@@ -29,6 +29,7 @@ from kafkalog.auditing.transactions import (
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Bytes, Finding, Severity
+from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
 from kafkalog.reports import ClusterRead, WrittenAudit, about_cluster, first_screen
@@ -39,8 +40,11 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import COORDINATOR, NOTABLE
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import Run
+from kafkalog_spark.between_tasks import Reach
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
+from kafkalog_spark.frames import cores_of, most_results
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.job_sizes import JobSizes, share_bytes_of
 from kafkalog_spark.judge_tasks import EXPLAINED, LOST
 from kafkalog_spark.parts import PartFile
 from kafkalog_spark.session import JobPlan, at_work
@@ -97,7 +101,8 @@ class BulkAudit:
     """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read.
 
     `verdict` is what each face of the audit says first, and `incidents` are what it is about, worst first, as rows of
-    their table. `about` says what was read of each cluster. The tables are files in `output`; `session` reads them.
+    their table. `about` says what was read of each cluster, `reading` how. The tables are files in `output`; `session`
+    reads them.
     """
 
     session: SparkSession = field(repr=False)
@@ -108,6 +113,7 @@ class BulkAudit:
     verdict: Verdict
     incidents: list[dict[str, Any]] = field(repr=False)
     about: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    reading: dict[str, Any] = field(default_factory=dict, repr=False)
     run: Run | None = field(default=None, repr=False)
 
     def table(self, name: str) -> DataFrame:
@@ -147,7 +153,9 @@ def bulk_audit(
     with at_work(session, plan) as mine:
         started = time.monotonic()
         clusters, refused = open_clusters(paths)
-        logs = logs_of(clusters, None if "visible" in tables else plan.share_bytes)
+        logs = logs_of(clusters, _share_bytes(clusters, mine, plan, tables))
+        sizes = _sizes(logs, tables)
+        sizes.check(most_results(mine))
         nodes = sum(len(cluster.nodes) for cluster in clusters)
         segments, size = (sum(len(log.directory.segments) for log in logs), sum(log.directory.size for log in logs))
         seconds = time.monotonic() - started
@@ -158,8 +166,8 @@ def bulk_audit(
             time.time() if plan.begun is None else plan.begun, (cluster.cluster_id for cluster in clusters)
         )
         executor = SparkExecutor(
-            mine, options.limits, plan.storage, by_log, OF_TASKS, output.work, plan.split_bytes, kept or KeptScans(),
-            progress, output.run,
+            mine, options.limits, Reach.of(plan.storage, clusters), by_log, OF_TASKS, output.work, plan.split_bytes,
+            sizes, kept or KeptScans(), progress, output.run,
         )  # fmt: skip
         with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
@@ -183,11 +191,30 @@ def bulk_audit(
             verdict = first_screen(WorkAudit(output, judged.parts, summary, about), told).verdict
             done = BulkAudit(
                 session, output, tuple(tables), summary, judged.files, verdict, told, [one._asdict() for one in about],
-                output.run,
+                judged.reading, output.run,
             )  # fmt: skip
             output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
     return done
+
+
+def _share_bytes(
+    clusters: Sequence[Cluster], session: SparkSession, plan: JobPlan, tables: Sequence[str]
+) -> int | None:  # fmt: skip
+    """Return from how many bytes on the producers of a log are shared out, None where never."""
+    if "visible" in tables:
+        return None
+    if plan.share_bytes is not None:
+        return plan.share_bytes
+    return share_bytes_of(sum(one.size for cluster in clusters for _, one in cluster.wanted()), cores_of(session))
+
+
+def _sizes(logs: Sequence[LogPlace], tables: Sequence[str]) -> JobSizes:
+    shares = {log.group: len(shares_of(log.shares)) for log in logs}
+    return JobSizes(
+        sum(len(log.directory.segments) for log in logs), len(logs), sum(shares.values()),
+        sum(log.directory.size for log in logs), len(_BY_LOG.intersection(tables)), max(shares.values(), default=1),
+    )  # fmt: skip
 
 
 def _summary(

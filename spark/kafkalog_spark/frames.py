@@ -22,19 +22,21 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafkalog.files.object_stores import StorageOptions
 from kafkalog.kernel.slots import secret_bits
-from kafkalog_spark.between_tasks import Seal, begin_task
+from kafkalog.quantities import bytes_of
+from kafkalog_spark.between_tasks import Reach, Seal, begin_task
 from kafkalog_spark.parts import NOT_SHARED, filesystem_of
 
 __all__ = [
     "IS_OURS",
     "SILENT_S",
     "context_of",
+    "cores_of",
     "fetched",
     "has_data_sources",
     "kept",
     "mapped",
+    "most_results",
     "read_sent",
     "sealed_tasks",
     "sent",
@@ -43,6 +45,8 @@ __all__ = [
 ]
 
 Batches = Iterable[pa.RecordBatch]
+
+_MOST_CORES: Final = 1 << 16  # without a limit Spark says two thousand million executors
 
 SILENT_S: Final = 30.0  # s, between lines of progress while a job runs
 
@@ -103,6 +107,23 @@ def _collected(frame: DataFrame) -> pa.Table:
     cells: Iterable[Any] = zip(*rows, strict=True) if rows else ([] for _ in schema)
     arrays = [pa.array(column, kind) for column, kind in zip(cells, schema.types, strict=True)]
     return pa.Table.from_arrays(arrays, schema=schema)
+
+
+def cores_of(session: SparkSession) -> int | None:
+    """Return how many cores a session has, or may get; None where it does not say."""
+    context = context_of(session)
+    if context is None:
+        return None
+    conf = context.getConf()
+    most = int(conf.get("spark.dynamicAllocation.maxExecutors", "0")) * int(conf.get("spark.executor.cores", "1"))
+    return max(context.defaultParallelism, min(most, _MOST_CORES))
+
+
+def most_results(session: SparkSession) -> int | None:
+    """Return how many bytes of results the driver takes of one job; None where there is no limit, or none is said."""
+    context = context_of(session)
+    text = "0" if context is None else context.getConf().get("spark.driver.maxResultSize", "1g")
+    return bytes_of(text) or None
 
 
 def context_of(session: SparkSession) -> SparkContext | None:
@@ -171,10 +192,14 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
 _FILE_BYTES: Final = 32 << 20  # of a file, which one task reads
 
 
-def sent(session: SparkSession, folder: str, rows: Batches, schema: pa.Schema, storage: StorageOptions) -> DataFrame:
-    """Give rows to Spark by files in a folder, which is made."""
+def sent(
+    session: SparkSession, folder: str, rows: Batches, schema: pa.Schema, reach: Reach,
+    made: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
+) -> DataFrame:  # fmt: skip
+    """Give rows to Spark by files in a folder, which is made; `made` is what tasks make of what they read there."""
     number = write_sent(folder, rows, schema)
-    return mapped(session.range(0, number, 1, number), partial(read_sent, folder=folder, storage=storage), schema)
+    read = partial(read_sent, folder=folder, reach=reach, made=made)
+    return mapped(session.range(0, number, 1, number), read, schema)
 
 
 def write_sent(folder: str, batches: Batches, schema: pa.Schema) -> int:
@@ -203,12 +228,14 @@ def _fill(file: pa.ipc.RecordBatchStreamWriter, batches: Iterator[pa.RecordBatch
     return False
 
 
-def read_sent(batches: Batches, folder: str, storage: StorageOptions) -> Iterator[pa.RecordBatch]:
+def read_sent(
+    batches: Batches, folder: str, reach: Reach, made: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the files whose numbers come; what runs in tasks.
 
     Raises OSError, with `NOT_SHARED` first, on a machine that does not have what the driver wrote.
     """
-    begin_task(storage)
+    begin_task(reach)
     filesystem, path = filesystem_of(folder)
     for batch in batches:
         for number in batch[0].to_pylist():
@@ -217,4 +244,4 @@ def read_sent(batches: Batches, folder: str, storage: StorageOptions) -> Iterato
             except FileNotFoundError as error:
                 raise OSError(f"{NOT_SHARED}{folder}") from error
             with stream, pa.ipc.open_stream(stream) as file:
-                yield from file
+                yield from file if made is None else map(made, file)

@@ -16,7 +16,7 @@ from typing import Final
 from pyspark import SparkConf, SparkContext
 from pyspark.sql import SparkSession
 
-from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES
+from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog_spark.frames import IS_OURS, context_of
 
@@ -45,13 +45,14 @@ _CHILDREN: Final = Path("/proc/thread-self/children")
 class JobPlan:
     """How a job works: how much one task reads or judges, how stores are reached, whom it tells how far it is.
 
+    The producers of logs of `share_bytes` are shared out; without it the job's size and the cores decide.
     `storage` is for stores that the environment of driver and executors does not describe; `begun` is when the run
     began, in seconds, by default now. With `hashed` each file's SHA-256 is computed. With `fail_on_corrupt` it stops
     over damaged bytes. `is_ours` says that the session was started for this job.
     """
 
     split_bytes: int = SPLIT_BYTES
-    share_bytes: int = SHARE_BYTES
+    share_bytes: int | None = None
     storage: StorageOptions = field(default_factory=StorageOptions)
     progress: Callable[[str], object] = lambda _: None
     begun: float | None = None

@@ -57,6 +57,12 @@ class Reused:
         oldest = scanned_ms if self.oldest_ms < 0 else min(self.oldest_ms, scanned_ms)
         return replace(self, taken=self.taken + 1, oldest_ms=oldest)
 
+    def joined(self, other: Reused) -> Reused:
+        """Count the segments of both; this one says whether they were hashed."""
+        oldest = [one.oldest_ms for one in (self, other) if one.oldest_ms >= 0]
+        counted = (self.scanned + other.scanned, self.resumed + other.resumed, self.taken + other.taken)
+        return Reused(*counted, min(oldest, default=-1), self.hashed)
+
     @property
     def segments(self) -> int:
         """Return the number of all segments."""
