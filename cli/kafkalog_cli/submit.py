@@ -21,6 +21,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.escape import escape
 from kafkalog.exit_status import Exit, Outcome
 from kafkalog.findings import Severity
+from kafkalog.narrowing import Narrowing
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog.unread import leaves_complete
@@ -33,12 +34,14 @@ from kafkalog_cli.options import (
     in_order,
     limit_options,
     limits_of,
+    partition_option,
     remote_options,
     say_reused,
     since_audit_option,
     space_options,
     status_options,
     storage_options,
+    topic_option,
 )
 from kafkalog_cli.output import say, say_findings
 from kafkalog_cli.params import SIZE, PathOrUri
@@ -162,6 +165,8 @@ def _split_option(more: str = ".") -> Option:
     "--on-corrupt", type=click.Choice(("quarantine", "fail")), default="quarantine", show_default=True,
     help="If bytes are damaged: report them and continue, or stop before anything is written.",
 )  # fmt: skip
+@topic_option
+@partition_option
 @storage_options
 @since_audit_option
 @audit_options
@@ -209,6 +214,7 @@ def _run_audit(job: SparkJob, started: float) -> int:
     plan = JobPlan(
         params.get("split_bytes", SPLIT_BYTES), storage=job.storage, progress=say, begun=started,
         hashed=params["hashed"] is not None, fail_on_corrupt=params.get("on_corrupt") == "fail", is_ours=job.is_ours,
+        narrowing=Narrowing(tuple(params["topics"]), tuple(params["partitions"])),
     )  # fmt: skip
     order = AuditOrder(
         _audit_options(params), tuple(params["tables"] or SHOWN), plan, params.get("since_audit"),

@@ -75,7 +75,13 @@ def audit(
         raise UnsupportedError(f"there is no table {', '.join(unknown)}: the tables are {known}")
     options, plan = options or AuditOptions(), plan or JobPlan()
     earlier = None if since is None else os.fspath(since)
-    asked = (*given, f"tables={','.join(tables)}", f"since={earlier}", f"hashed={plan.hashed}", repr(options))
+    asked = (
+        *given,
+        f"tables={','.join(tables)}",
+        f"since={earlier}",
+        repr((plan.hashed, plan.narrowing)),
+        repr(options),
+    )
     order = AuditOrder(options, tuple(tables), plan, earlier, overwrite, ("kafkalog.spark.audit", *asked))
     set_storage_options(plan.storage)
     paths = [path for pattern in given for path in expand(absolute(pattern))]

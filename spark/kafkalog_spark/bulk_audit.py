@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
@@ -23,15 +25,19 @@ from kafkalog.auditing.transactions import (
     Summary,
     Surroundings,
     brokers_of,
+    concerns,
     coordinator_batches,
+    coordinator_of,
     partition_row,
 )
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Bytes, Finding, Severity
 from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
+from kafkalog.narrowing import Narrowing
 from kafkalog.reports import ClusterRead, WrittenAudit, about_cluster, first_screen
 from kafkalog.reports.page.elements import element, html
 from kafkalog.segments.file_rows import finding_rows
@@ -153,7 +159,8 @@ def bulk_audit(
     with at_work(session, plan) as mine:
         started = time.monotonic()
         clusters, refused = open_clusters(paths)
-        logs = logs_of(clusters, _share_bytes(clusters, mine, plan, tables))
+        every = logs_of(clusters, _share_bytes(clusters, mine, plan, tables))
+        logs, of_whom = _chosen(every, plan.narrowing)
         sizes = _sizes(logs, tables)
         sizes.check(most_results(mine))
         nodes = sum(len(cluster.nodes) for cluster in clusters)
@@ -167,16 +174,21 @@ def bulk_audit(
         )
         executor = SparkExecutor(
             mine, options.limits, Reach.of(plan.storage, clusters), by_log, OF_TASKS, output.work, plan.split_bytes,
-            sizes, kept or KeptScans(), progress, output.run,
+            sizes, kept or KeptScans(), progress, of_whom, output.run,
         )  # fmt: skip
-        with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
+        with output.working(), run_stages(clusters, logs, executor, options) as (surroundings, judged):
+            around = surroundings
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
+            logs = logs[:of_whom]
             for log, read in zip(logs, judged.logs, strict=True):
                 if log.directory.segments and not read.segments:
                     findings[log.cluster] += unseen(log.directory)
             for number, cluster in enumerate(clusters):
                 findings[number] += lost_directories(cluster.nodes)
+            if plan.narrowing:
+                clusters, around, findings = _narrowed(plan.narrowing, clusters, around, findings, judged, logs)
             summary = _summary(clusters, refused, judged, findings)
+            summary.narrowing = plan.narrowing
             summary.brokers = brokers_of((one.nodes, around[number].metadata) for number, one in enumerate(clusters))
             if plan.fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
@@ -198,6 +210,39 @@ def bulk_audit(
     return done
 
 
+def _chosen(every: Sequence[LogPlace], narrowing: Narrowing) -> tuple[list[LogPlace], int]:
+    """Return the logs that are read, those that are meant first, and how many these are.
+
+    Raises NothingMatchesError for none.
+    """
+    if not narrowing or not every:
+        return list(every), len(every)
+    narrowing.refuse_nothing({(log.directory.topic, log.directory.partition) for log in every})
+    meant = [log for log in every if narrowing.log(log.directory.topic, log.directory.partition)]
+    numbers = {log.number for log in meant}
+    others = [log for log in every if log.directory.topic == STATE_TOPIC and log.number not in numbers]
+    return [replace(log, number=number) for number, log in enumerate([*meant, *others])], len(meant)
+
+
+def _narrowed(
+    narrowing: Narrowing, clusters: Sequence[Cluster], around: Mapping[int, Surroundings],
+    findings: Mapping[int, list[Finding]], judged: JudgedFrame, logs: Sequence[LogPlace],
+) -> tuple[list[Cluster], dict[int, Surroundings], dict[int, list[Finding]]]:  # fmt: skip
+    """Return of clusters what is about the chosen logs: the findings, and the records of the ids that wrote there."""
+    meant = partial(concerns, narrowing)
+    of_clusters = [
+        replace(one, nodes=[replace(node, findings=[*filter(meant, node.findings)]) for node in one.nodes])
+        for one in clusters
+    ]
+    surroundings = {}
+    for number, one in around.items():
+        groups = {log.group for log in logs if log.cluster == number}
+        wrote = [ids for group, ids in judged.producers.items() if group in groups]
+        here = np.unique(np.concatenate([np.empty(0, np.int64), *wrote]))
+        surroundings[number] = replace(one, coordinator=coordinator_of(one.coordinator, narrowing, None, here))
+    return of_clusters, surroundings, {number: [*filter(meant, some)] for number, some in findings.items()}
+
+
 def _share_bytes(
     clusters: Sequence[Cluster], session: SparkSession, plan: JobPlan, tables: Sequence[str]
 ) -> int | None:  # fmt: skip
@@ -206,7 +251,9 @@ def _share_bytes(
         return None
     if plan.share_bytes is not None:
         return plan.share_bytes
-    return share_bytes_of(sum(one.size for cluster in clusters for _, one in cluster.wanted()), cores_of(session))
+    every = (one for cluster in clusters for _, one in cluster.wanted())
+    meant = (one.size for one in every if plan.narrowing.log(one.topic, one.partition))
+    return share_bytes_of(sum(meant), cores_of(session))
 
 
 def _sizes(logs: Sequence[LogPlace], tables: Sequence[str]) -> JobSizes:

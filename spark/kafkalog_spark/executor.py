@@ -121,8 +121,8 @@ class JudgedFrame:
     """The result of judging: what tasks sent of each kind and cluster, as Arrow's streams, and the totals.
 
     `logs` are in the order of the logs' numbers, `codes` count the findings about logs, `findings` are those about no
-    single log, by the clusters' numbers. `parts` are the files of tables that tasks wrote, `files` the segments
-    that were read, of which `reused` says which were scanned.
+    single log, by the clusters' numbers. `parts` are the files of tables that tasks wrote, `files` the segments that
+    were read, of which `reused` says which were scanned, and `reading` how; `producers` are as in the scans.
     """
 
     kinds: dict[tuple[str, int], list[bytes]]
@@ -133,6 +133,7 @@ class JudgedFrame:
     files: list[dict[str, Any]]
     reused: Reused
     reading: dict[str, Any]
+    producers: dict[int, NDArray[np.int64]]
 
 
 @dataclass(slots=True)
@@ -208,6 +209,7 @@ class SparkExecutor:
     sizes: JobSizes
     kept: KeptScans
     report: Callable[[str], object]
+    judged: int  # of the logs, the first ones; the others are read for what they say of these
     run: Run | None = None  # said in the files that tasks write
     seal: Seal = field(default_factory=Seal)
 
@@ -265,8 +267,10 @@ class SparkExecutor:
     def judge(
         self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
     ) -> Iterator[JudgedFrame]:
-        started = time.monotonic()
-        rows = scanned.frame.unionByName(self._to_judges("routed", self._routed(logs, scanned, around)))
+        started, others = time.monotonic(), [log.number for log in logs[self.judged :]]
+        logs = logs[: self.judged]
+        of_logs = scanned.frame.where(~F.col("log").isin(others)) if others else scanned.frame
+        rows = of_logs.unionByName(self._to_judges("routed", self._routed(logs, scanned, around)))
         for one in around.values():
             one.coordinator.forget()
         number = self.sizes.judges
@@ -325,7 +329,7 @@ class SparkExecutor:
         parts = self._together(parts)
         return JudgedFrame(
             kinds, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused,
-            scanned.reading,
+            scanned.reading, scanned.producers,
         )  # fmt: skip
 
     def _together(self, parts: Sequence[PartFile]) -> list[PartFile]:

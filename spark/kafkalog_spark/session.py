@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog_spark.frames import IS_OURS, context_of
 
 __all__ = ["JobPlan", "active_session", "at_work", "configured", "open_session", "setting_of", "settings", "stop"]
@@ -48,7 +49,8 @@ class JobPlan:
     The producers of logs of `share_bytes` are shared out; without it the job's size and the cores decide.
     `storage` is for stores that the environment of driver and executors does not describe; `begun` is when the run
     began, in seconds, by default now. With `hashed` each file's SHA-256 is computed. With `fail_on_corrupt` it stops
-    over damaged bytes. `is_ours` says that the session was started for this job.
+    over damaged bytes. `is_ours` says that the session was started for this job. Of the logs that `narrowing` leaves
+    out, only the state topic is read.
     """
 
     split_bytes: int = SPLIT_BYTES
@@ -59,6 +61,7 @@ class JobPlan:
     hashed: bool = False
     fail_on_corrupt: bool = False
     is_ours: bool = False
+    narrowing: Narrowing = EVERYTHING
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:

@@ -13,7 +13,10 @@ import kafkalog.spark
 from held import rows_in, rows_of
 from invoke import kafkalog as command
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.errors import UnsupportedError
+from kafkalog.auditing.transactions import Summary, narrowed
+from kafkalog.errors import NothingMatchesError, UnsupportedError
+from kafkalog.files.names import STATE_TOPIC
+from kafkalog.narrowing import Narrowing
 from kafkalog_cli.options import SHOWN
 from official import FIXTURES
 
@@ -59,3 +62,27 @@ def test_other_commands_take_its_output(spark: SparkSession, tmp_path: Path) -> 
         ended = command(*line)
         assert ended.status == 0, ended.err
         assert "OK" in ended.text
+
+
+def test_topics_are_chosen_before_anything_is_scanned(spark: SparkSession, tmp_path: Path) -> None:
+    """The rows and the verdict are those of a local audit's filter; other topics are not read, the coordinator's is."""
+    data = FIXTURES / "v2.8-hanging" / "data"
+    found = audit([data])
+    topics = sorted(
+        {log.partition.directory.topic for cluster in found.clusters for log in cluster.logs} - {STATE_TOPIC}
+    )
+    narrowing = Narrowing((topics[0],), (range(1),))
+    local = narrowed(found, narrowing)
+    done = kafkalog.spark.audit(spark, data, tmp_path / "out", plan=kafkalog.spark.JobPlan(narrowing=narrowing))
+
+    assert done.summary.logs == Summary.of(local).logs
+    for table in SHOWN:
+        if table != "incidents":
+            assert rows_in(tmp_path / "out", table) == rows_of(local, table), table
+    assert done.verdict.scope == (f"only topic {topics[0]}, partition 0",)
+    read = {Path(file["file"]).parent.name.rpartition("-")[0] for file in done.files}
+    assert read == {topics[0], STATE_TOPIC}
+    with pytest.raises(NothingMatchesError, match="no topic matches 'ordres'"):
+        kafkalog.spark.audit(
+            spark, data, tmp_path / "other", plan=kafkalog.spark.JobPlan(narrowing=Narrowing(("ordres",)))
+        )
