@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from kafkalog.auditing.pipeline import as_text, ending, provenance, scans_of_audit
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.errors import UnsupportedError
+from kafkalog.errors import NothingMatchesError, UnsupportedError
 from kafkalog.files.directories import expand
 from kafkalog.files.object_stores import set_storage_options
 from kafkalog.files.off_limits import refuse_evidence
@@ -109,7 +109,8 @@ def earlier_scans(output: Output, since: str | None) -> tuple[str, ...]:
 def run_audit(session: SparkSession, paths: Sequence[str], output: Output, order: AuditOrder) -> BulkAudit:
     """Audit directories into an output that is held: its tables, then what says how it ended.
 
-    Raises CorruptInputError where the plan says to stop over damaged bytes, and leaves nothing then.
+    Raises CorruptInputError where the plan says to stop over damaged bytes, NothingMatchesError and UnsupportedError
+    for what can be refused before the scan; each leaves nothing.
     """
     begun = time.time() if order.plan.begun is None else order.plan.begun
 
@@ -127,6 +128,6 @@ def run_audit(session: SparkSession, paths: Sequence[str], output: Output, order
             session, paths, output, order.options, tables=order.tables,
             kept=output.kept(earlier, hashed=order.plan.hashed), plan=replace(order.plan, begun=begun), said=said,
         )  # fmt: skip
-    except CorruptInputError:
+    except (CorruptInputError, NothingMatchesError, UnsupportedError):
         output.discard()
         raise

@@ -24,7 +24,7 @@ from kafkalog.files.object_stores import StorageOptions, set_storage_options
 from kafkalog.files.opening import confine
 from kafkalog.log_dirs.clusters import Cluster
 
-__all__ = ["Reach", "Row", "Seal", "begin_task", "cells", "rows_of"]
+__all__ = ["FileAccess", "Row", "Seal", "begin_task", "cells", "rows_of"]
 
 _SIGNATURE: Final = 32  # bytes
 
@@ -83,20 +83,20 @@ def _batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Reach:
+class FileAccess:
     """How tasks reach files: the object stores, and the `roots`, log directories out of which they follow no link."""
 
     storage: StorageOptions = field(default_factory=StorageOptions)
     roots: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, storage: StorageOptions, clusters: Iterable[Cluster]) -> Reach:
+    def of(cls, storage: StorageOptions, clusters: Iterable[Cluster]) -> FileAccess:
         """Make it of the clusters whose directories are read."""
         roots = {path for cluster in clusters for node in cluster.nodes for path in (node.home, node.path)}
         return cls(storage, tuple(sorted(roots)))
 
 
-def begin_task(reach: Reach | None = None) -> None:
+def begin_task(reach: FileAccess | None = None) -> None:
     """Set how files are reached, and let later collections pass over the modules that are there now.
 
     The garbage of the task before is gone then. A worker collects garbage after each task, and looks at every object of

@@ -46,7 +46,7 @@ from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import COORDINATOR, NOTABLE
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import Run
-from kafkalog_spark.between_tasks import Reach
+from kafkalog_spark.between_tasks import FileAccess
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
 from kafkalog_spark.frames import cores_of, most_results
 from kafkalog_spark.job_output import Output
@@ -173,8 +173,8 @@ def bulk_audit(
             time.time() if plan.begun is None else plan.begun, (cluster.cluster_id for cluster in clusters)
         )
         executor = SparkExecutor(
-            mine, options.limits, Reach.of(plan.storage, clusters), by_log, OF_TASKS, output.work, plan.split_bytes,
-            sizes, kept or KeptScans(), progress, of_whom, output.run,
+            mine, options.limits, FileAccess.of(plan.storage, clusters), by_log, OF_TASKS, output.work,
+            plan.split_bytes, sizes, kept or KeptScans(), progress, of_whom, output.run,
         )  # fmt: skip
         with output.working(), run_stages(clusters, logs, executor, options) as (surroundings, judged):
             around = surroundings

@@ -38,7 +38,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANSACTION_COSTS
 from kafkalog_spark import space_tasks
-from kafkalog_spark.between_tasks import Reach, Seal, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PART, PartFile, read_part
@@ -72,7 +72,9 @@ def bulk_space(
     with at_work(session, plan) as mine:
         clusters, refused = open_clusters(paths)
         done = BulkSpace(findings=list(refused))
-        run = _Run(mine, clusters, options, Reach.of(plan.storage, clusters), frozenset(tables), done, plan.progress)
+        run = _Run(
+            mine, clusters, options, FileAccess.of(plan.storage, clusters), frozenset(tables), done, plan.progress
+        )
         with (
             output.working(),
             run.read_directories(plan.split_bytes, output.work) as read,
@@ -89,7 +91,7 @@ class _Run:
     session: SparkSession
     clusters: Sequence[Cluster]
     options: SpaceOptions
-    reach: Reach
+    reach: FileAccess
     tables: frozenset[str]
     done: BulkSpace
     progress: Callable[[str], object]

@@ -38,7 +38,7 @@ from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.tables.manifest import Run
 from kafkalog_spark import judge_tasks, scan_tasks
-from kafkalog_spark.between_tasks import Reach, Row, Seal, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Row, Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.job_sizes import TABLE_FILE_BYTES, JobSizes, batched
 from kafkalog_spark.parts import PART, PARTS, PartFile, PutTogether, read_part, write_part
@@ -201,7 +201,7 @@ class SparkExecutor:
 
     session: SparkSession
     limits: Limits
-    reach: Reach
+    reach: FileAccess
     tables: tuple[str, ...]
     kinds: tuple[str, ...]
     work: str

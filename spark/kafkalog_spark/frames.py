@@ -24,7 +24,7 @@ from pyspark.sql.types import StructType
 
 from kafkalog.kernel.slots import secret_bits
 from kafkalog.quantities import bytes_of
-from kafkalog_spark.between_tasks import Reach, Seal, begin_task
+from kafkalog_spark.between_tasks import FileAccess, Seal, begin_task
 from kafkalog_spark.parts import NOT_SHARED, filesystem_of
 
 __all__ = [
@@ -193,7 +193,7 @@ _FILE_BYTES: Final = 32 << 20  # of a file, which one task reads
 
 
 def sent(
-    session: SparkSession, folder: str, rows: Batches, schema: pa.Schema, reach: Reach,
+    session: SparkSession, folder: str, rows: Batches, schema: pa.Schema, reach: FileAccess,
     made: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> DataFrame:  # fmt: skip
     """Give rows to Spark by files in a folder, which is made; `made` is what tasks make of what they read there."""
@@ -229,7 +229,7 @@ def _fill(file: pa.ipc.RecordBatchStreamWriter, batches: Iterator[pa.RecordBatch
 
 
 def read_sent(
-    batches: Batches, folder: str, reach: Reach, made: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+    batches: Batches, folder: str, reach: FileAccess, made: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the files whose numbers come; what runs in tasks.
 

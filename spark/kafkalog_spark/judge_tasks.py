@@ -47,7 +47,7 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import Run
-from kafkalog_spark.between_tasks import Reach, Row, Seal, begin_task, cells, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Row, Seal, begin_task, cells, rows_of
 from kafkalog_spark.parts import PartFiles, TableRows, part_rows
 from kafkalog_spark.scan_tasks import KEPT
 
@@ -108,7 +108,7 @@ class Judge:
     tables: tuple[str, ...]
     kinds: tuple[str, ...]
     work: str
-    reach: Reach
+    reach: FileAccess
     key_shares: int
     kept: KeptScans
     seal: Seal
@@ -183,7 +183,7 @@ class OpenOffsets:
     Its rows come as those of ``Judge``, but without the coordinator's.
     """
 
-    reach: Reach
+    reach: FileAccess
     kept: KeptScans
     seal: Seal
     most: int

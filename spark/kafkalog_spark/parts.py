@@ -19,7 +19,7 @@ from kafkalog.files.object_stores import file_system
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
 from kafkalog.tables.manifest import Run, TableFile
-from kafkalog_spark.between_tasks import Reach, Row, begin_task, cells, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Row, begin_task, cells, rows_of
 
 __all__ = [
     "CANNOT_WRITE",
@@ -144,7 +144,7 @@ class PartFiles:
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
 
-    def read(self, part: PartFile) -> Iterator[pa.RecordBatch]:
+    def read_rows(self, part: PartFile) -> Iterator[pa.RecordBatch]:
         """Yield the rows of a file that a task of this job wrote."""
         schema = arrow_schema(TABLES[part.table])
         with self._filesystem.open_input_file(f"{self._folder}/{part.file.name}") as stream:
@@ -186,7 +186,7 @@ class PutTogether:
     """Writes the rows of small files in the folder `work` again, to one file for each task and table."""
 
     work: str
-    reach: Reach
+    reach: FileAccess
     run: Run | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -198,7 +198,7 @@ class PutTogether:
     def _written(batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[PartFile]:
         for (content,) in cells(batches, "content"):
             part = read_part(content)
-            for batch in files.read(part):
+            for batch in files.read_rows(part):
                 yield from files.write_rows(part.table, batch)
         yield from files.close()
 

@@ -31,7 +31,7 @@ from kafkalog.folds.fold import FoldedLog
 from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.unread import is_not_read
-from kafkalog_spark.between_tasks import Reach, Row, begin_task, cells, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Row, begin_task, cells, rows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,7 +113,9 @@ def to_each_share(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch.take(pa.array(rows)).set_column(at, SCANNED.field(at), pa.array(numbers, pa.int32()))
 
 
-def scan(batches: Iterable[pa.RecordBatch], limits: Limits, reach: Reach, keeping: Keeping) -> Iterator[pa.RecordBatch]:
+def scan(
+    batches: Iterable[pa.RecordBatch], limits: Limits, reach: FileAccess, keeping: Keeping
+) -> Iterator[pa.RecordBatch]:
     """Scan segments: each gives a row with all but its finished transactions, and rows with these.
 
     What could not be read has `failed` in all of its rows, unless it was tried before, perhaps on another machine.

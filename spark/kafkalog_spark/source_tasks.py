@@ -29,7 +29,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.log_dirs.remote_store import remote_given
 from kafkalog.queries.given_logs import segments_with
 from kafkalog.segments.file_rows import finding_rows
-from kafkalog_spark.between_tasks import Reach, begin_task
+from kafkalog_spark.between_tasks import FileAccess, begin_task
 from kafkalog_spark.request import Request
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def planned(request: Request) -> list[Task]:
     from kafkalog_spark.source_views import VIEWS
 
     clusters, refused = open_all(request, strict=request.view != "findings")
-    view, roots = VIEWS[request.view], Reach.of(request.storage, clusters).roots
+    view, roots = VIEWS[request.view], FileAccess.of(request.storage, clusters).roots
     is_of_logs = view.reads_logs(request.names(view))
     tasks = log_tasks(request, clusters, refused) if is_of_logs else segment_tasks(request, clusters)
     return [replace(task, roots=roots) for task in tasks]
@@ -163,7 +163,7 @@ def rows_of_task(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     from kafkalog.tables.arrow import gathered
     from kafkalog_spark.source_views import VIEWS, log_batches, segment_batches, told_batches
 
-    begin_task(Reach(request.storage, task.roots))
+    begin_task(FileAccess(request.storage, task.roots))
     view = VIEWS[request.view]
     names = request.names(view)
     if request.view == "findings":

@@ -41,7 +41,7 @@ from kafkalog.tables.space_tables import (
     SPACE_TIERS,
     TRANSACTION_COSTS,
 )
-from kafkalog_spark.between_tasks import Reach, Row, Seal, begin_task, cells, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Row, Seal, begin_task, cells, rows_of
 from kafkalog_spark.parts import PartFiles, TableRows, part_rows
 
 __all__ = ["DIRECTORIES", "MADE", "READ", "About", "JoinSpace", "JudgeSpace", "ReadSpace", "states"]
@@ -67,7 +67,7 @@ class ReadSpace:
 
     settings: Mapping[int, Settings]
     limits: Limits
-    reach: Reach
+    reach: FileAccess
     seal: Seal
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -81,7 +81,7 @@ class ReadSpace:
             )
 
 
-def states(batches: Batches, limits: Limits, reach: Reach, seal: Seal) -> Iterator[pa.RecordBatch]:
+def states(batches: Batches, limits: Limits, reach: FileAccess, seal: Seal) -> Iterator[pa.RecordBatch]:
     """Read the state topic of each cluster, whose directories come together."""
     begin_task(reach)
     for cluster, rows in groupby(cells(batches, "cluster", "content"), key=lambda row: row[0]):
@@ -102,7 +102,7 @@ class About:
 class _TableTask:
     """A task that writes rows of tables to files in the folder `work`."""
 
-    reach: Reach
+    reach: FileAccess
     seal: Seal
     work: str
 

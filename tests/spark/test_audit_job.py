@@ -86,3 +86,4 @@ def test_topics_are_chosen_before_anything_is_scanned(spark: SparkSession, tmp_p
         kafkalog.spark.audit(
             spark, data, tmp_path / "other", plan=kafkalog.spark.JobPlan(narrowing=Narrowing(("ordres",)))
         )
+    assert not (tmp_path / "other").exists()

@@ -18,7 +18,7 @@ from kafkalog.files.object_stores import StorageOptions
 from kafkalog.files.opening import open_unnoticed
 from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.clusters import open_clusters
-from kafkalog_spark.between_tasks import Reach, begin_task, rows_of
+from kafkalog_spark.between_tasks import FileAccess, begin_task, rows_of
 from kafkalog_spark.scan_tasks import HEADS, PLACES, SCANNED, heads, place_row, routed, scan, to_each_share
 from kept import LOG, broker
 
@@ -37,7 +37,7 @@ def places(tmp_path: Path) -> list[SegmentPlace]:
 
 def scanned(places: list[SegmentPlace], tried_on: str | None, listed_on: str) -> list[pa.RecordBatch]:
     rows = rows_of((place_row(place, tried_on) for place in places), PLACES)
-    return list(scan(rows, Limits(), Reach(), Keeping(listed_on=listed_on)))
+    return list(scan(rows, Limits(), FileAccess(), Keeping(listed_on=listed_on)))
 
 
 def head(batches: list[pa.RecordBatch]) -> dict[str, object]:
@@ -101,6 +101,6 @@ def test_no_link_leads_a_task_out_of_a_log_directory(tmp_path: Path, monkeypatch
     link = Path(clusters[0].nodes[0].partitions[0].log) / "00000000000000000099.log"
     link.symlink_to(tmp_path / "secret")
     os.close(open_unnoticed(str(link)))  # a process that does not know
-    begin_task(Reach.of(StorageOptions(), clusters))
+    begin_task(FileAccess.of(StorageOptions(), clusters))
     with pytest.raises(OSError, match="a symbolic link out of"):
         open_unnoticed(str(link))
