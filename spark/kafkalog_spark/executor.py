@@ -237,7 +237,9 @@ class SparkExecutor:
                 rows = map(scan_tasks.place_row, _in_tasks(again), tried)
                 other = scanned_of("failed", rows, min(len(again), _AGAIN))
                 joining.add(self._heads(other, f"try {len(again):,} segments again that could not be read"))
-                frame = frame.where("not failed").unionByName(other)
+                # By their names: rows of a lost machine are made again, and what failed may not fail then.
+                names = ", ".join(str(log << 32 | at) for log, at in joining.failed)
+                frame = frame.where(f"shiftleft(bigint(log), 32) + split_no not in ({names})").unionByName(other)
             scanned = ScannedFrame(
                 self, frame, joining.clocks, joining.files(), joining.producers, joining.opened, joining.reused,
                 joining.reading(),
