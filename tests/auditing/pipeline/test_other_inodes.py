@@ -67,6 +67,9 @@ def test_other_inodes_are_no_movement_on_another_machine(
     newer = list_again(there.node, there.directory)
     assert all(stays(segment, there.directory, newer) for segment in newer.segments)
 
+    with open(log.directory.segments[-1].path, "ab") as last:  # which a broker writes to: that is no movement
+        last.write(b"more")
+    assert movement(there.node, there.directory) is None
     first = log.directory.segments[0].path
     os.utime(first, ns=(0, 1))
     moved = movement(there.node, there.directory)
