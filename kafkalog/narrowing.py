@@ -70,6 +70,16 @@ class Narrowing:
             not self.partitions or (partition is not None and any(partition in one for one in self.partitions))
         )
 
+    def refuse_nothing(self, places: Collection[tuple[str, int]]) -> None:
+        """Raise NothingMatchesError where no log is meant, of those of these topics and partitions."""
+        topics = {topic for topic, _ in places}
+        if not any(matches(topic, self.topics) for topic in topics):
+            raise nothing_matches("topic", self.topics, topics)
+        if not any(self.log(*place) for place in places):
+            numbers = (number for topic, number in places if matches(topic, self.topics))
+            asked = Narrowing(partitions=self.partitions).words().removeprefix("partition ")
+            raise nothing_matches("partition", [asked], numbers)
+
     def words(self) -> str:
         """Write it as a verdict says it."""
         ranges = ",".join(str(one[0]) if len(one) == 1 else f"{one[0]}-{one[-1]}" for one in self.partitions)

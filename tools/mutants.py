@@ -793,8 +793,8 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
         ),
         Mutant(
             "auditing/pipeline/kept_scans.py:Keeping.scan_of_same_file",
-            "if now.identity != known.file or now.sums != (about.first_sum, about.last_sum):",
-            "if now.identity != known.file:",
+            "if identity != known.file or now.sums != (about.first_sum, about.last_sum):",
+            "if identity != known.file:",
             "auditing/pipeline/test_kept_identity.py auditing/pipeline/test_kept_scans.py auditing/pipeline",
         ),
         Mutant(

@@ -6,8 +6,6 @@ A job has the session's configuration beside its options, and says what failed i
 from __future__ import annotations
 
 import difflib
-import logging
-import os
 import re
 import sys
 import time
@@ -19,10 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
-from kafkalog.errors import OutputError, UnreadableError
+from kafkalog.errors import UnreadableError
 from kafkalog.escape import escape
 from kafkalog.exit_status import Exit, Outcome
 from kafkalog.findings import Severity
+from kafkalog.narrowing import Narrowing
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog.unread import leaves_complete
@@ -35,12 +34,14 @@ from kafkalog_cli.options import (
     in_order,
     limit_options,
     limits_of,
+    partition_option,
     remote_options,
     say_reused,
     since_audit_option,
     space_options,
     status_options,
     storage_options,
+    topic_option,
 )
 from kafkalog_cli.output import say, say_findings
 from kafkalog_cli.params import SIZE, PathOrUri
@@ -52,17 +53,21 @@ if TYPE_CHECKING:
     from kafkalog.files.object_stores import StorageOptions
     from kafkalog_spark.job_output import Output
 
-__all__ = ["absolute", "bulk_audit", "bulk_space", "check_packages", "jvm_in_words", "run_bulk"]
+__all__ = ["bulk_audit", "bulk_space", "check_packages", "run_bulk"]
 
 
 @dataclass(frozen=True, slots=True)
 class SparkJob:
-    """A session, and what the command and the session's configuration say: `params` are the command's parameters."""
+    """A session, and what the command and the session's configuration say: `params` are the command's parameters.
+
+    `is_ours` says that the session was started for the job.
+    """
 
     session: SparkSession
     paths: list[str]
     output: Output
     params: dict[str, Any]
+    is_ours: bool
 
     @property
     def storage(self) -> StorageOptions:
@@ -73,7 +78,7 @@ class SparkJob:
 @contextmanager
 def spark_job(
     paths: Sequence[str], output: str, command: str, *, overwrite: bool, master: str | None = None,
-    arguments: Sequence[str] | None = None, check: Callable[[Output, dict[str, Any]], object] = lambda *_: None,
+    arguments: Sequence[str] | None = None, check: Callable[[Output, dict[str, Any]], None] = lambda *_: None,
 ) -> Iterator[SparkJob]:  # fmt: skip
     """Hold an output and open a session; what can be refused without a session is refused before it.
 
@@ -83,6 +88,8 @@ def spark_job(
     from kafkalog.files.directories import expand
     from kafkalog.files.object_stores import set_storage_options
     from kafkalog.files.off_limits import refuse_evidence
+    from kafkalog_spark.audit_job import absolute
+    from kafkalog_spark.ended_jobs import jvm_in_words
     from kafkalog_spark.job_output import Output
     from kafkalog_spark.session import active_session, configured, open_session, stop
 
@@ -100,15 +107,10 @@ def spark_job(
             _take_settings(session, params)
             set_storage_options(_storage(params))
             target.reach()  # by the options that the session's configuration may have set
-            yield SparkJob(session, paths, target, params)
+            yield SparkJob(session, paths, target, params, mine)
         finally:
             if mine:
                 stop(session)
-
-
-def absolute(pattern: str) -> str:
-    """Return a path or pattern that means the same in executors, which run in directories of their own."""
-    return pattern if "://" in pattern else os.path.abspath(pattern)
 
 
 def _storage(params: dict[str, Any]) -> StorageOptions:
@@ -131,128 +133,6 @@ def _take_settings(session: SparkSession, params: dict[str, Any]) -> None:
         name, value = param.name or "", given.get(setting_of(param.opts[-1].lstrip("-")))
         if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
             params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
-
-
-# How a job's end is said: one line, with the cause and what to do.
-
-
-_FULL: Final = "No space left on device"  # the JVM says it far below its first line
-_OURS: Final = "kafkalog.errors."  # what the line of an error of ours begins with, in the trace of a task
-_SHARED: Final = "name an output on a disk that all machines share, or in an object store"
-_ANOTHER_PYTHON: Final = re.compile(
-    r"Python in worker has different version:? \(?([\d., ']+)\)? ?than that in driver:? \(?([\d., ']+?)\)?,"
-)
-_NO_PACKAGE: Final = re.compile(
-    r"No module named '([^']+)'|\[PACKAGE_NOT_INSTALLED\] (\S+)|^ImportError: (\S+) >=", re.MULTILINE
-)
-_NO_PROGRAM: Final = re.compile(r'Cannot run program "([^"]+)"')
-_ABORTED: Final = re.compile(r"Job aborted due to stage failure: (.+)")
-_WHERE: Final = re.compile(r"in stage (\d+)\S* failed (\d+) times.*?\(TID \d+\) \((\S+) executor \S+\): (.*)")
-_TOO_MUCH: Final = re.compile(r"results of (\d+) tasks \((.+?)\) is bigger than spark.driver.maxResultSize \((.+?)\)")
-_LOST: Final = re.compile(r"ExecutorLostFailure \(executor \S+ exited[^)]*\) Reason: (.+?)(?=\n|$)")
-_OUT_OF_MEMORY: Final = re.compile(r"java\.lang\.OutOfMemoryError: (.+)")
-_CRASHED: Final = "Python worker exited unexpectedly"
-_MORE_MEMORY: Final = "spark.executor.memoryOverhead gives executors more, --split-bytes makes tasks smaller"
-
-
-@contextmanager
-def jvm_in_words() -> Iterator[None]:
-    """Say in one line what ended a job, and exit with the status that it means."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # it has no types
-    from pyspark.errors import PySparkException
-
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)  # what it logs with a trace is raised, too
-    logger = logging.getLogger()
-    logger.addFilter(_is_no_signal)
-    try:
-        yield
-    except ImportError as error:
-        raise UnreadableError(_lacks("driver", str(error)) or str(error)) from error
-    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:  # the last ones where the JVM is gone
-        signal = _signal_of(error)
-        if signal is not None:
-            raise signal from None
-        raise _in_words(str(error) or type(error).__name__) from error
-    finally:
-        logger.removeFilter(_is_no_signal)
-
-
-def _in_words(text: str) -> Exception:
-    """Return what the end of a job is: the cause may be far down in the traces of Java and of a task's Python."""
-    from kafkalog.files.object_stores import with_advice
-    from kafkalog_spark.parts import CANNOT_WRITE, NOT_SHARED
-
-    if NOT_SHARED in text:
-        place = text.partition(NOT_SHARED)[2].splitlines()[0].strip()
-        return OutputError(f"{place}: the executors do not see what the driver wrote there: {_SHARED}")
-    if CANNOT_WRITE in text:
-        cause = text.partition(CANNOT_WRITE)[2].splitlines()[0].strip()
-        return OutputError(f"{cause}; {_SHARED}" if "No such file or directory" in cause else with_advice(cause))
-    lines = [line.strip() for line in text.splitlines()]
-    ours = [line.partition(": ")[2] for line in lines if line.startswith(_OURS)]
-    full = [line for line in lines if _FULL in line]
-    if ours:
-        cause = ours[0]
-    elif full:
-        cause = f"{full[0]}: give Spark another place for what it keeps (spark.local.dir, SPARK_LOCAL_DIRS)"
-    elif other := _ANOTHER_PYTHON.search(text):
-        here = f"executors run Python {other[1].strip()}, the driver {other[2].strip()}"
-        cause = f"{here}: set PYSPARK_PYTHON to a Python of the driver's version"
-    elif program := _NO_PROGRAM.search(text):
-        cause = f"executors have no program {program[1]}: set PYSPARK_PYTHON to their Python"
-    else:
-        cause = _lacks("executors", text) or _of_spark(text) or with_advice(lines[0])
-    where = _WHERE.search(text)
-    at = "" if where is None else f" (stage {where[1]}, {where[2]} attempts, the last one on {where[3]})"
-    return UnreadableError(f"the job failed{at}: {cause}")
-
-
-def _of_spark(text: str) -> str:
-    """Say what Spark or the system ended a job for, and what to do, if the traces have it."""
-    if too_much := _TOO_MUCH.search(text):
-        tasks, size, most = too_much.groups()
-        sent = f"{tasks} tasks send {size} to the driver, more than spark.driver.maxResultSize ({most})"
-        return f"{sent}: raise that with spark.driver.memory, or give fewer inputs at once"
-    if out := _OUT_OF_MEMORY.search(text):
-        return f"a JVM has no memory left ({out[1].strip()}): raise spark.driver.memory and spark.executor.memory"
-    if lost := _LOST.search(text):
-        return f"an executor was lost: {lost[1].strip().rstrip('.')}; for want of memory, {_MORE_MEMORY}"
-    if _CRASHED in text:
-        return f"a Python worker was killed, as the system does for want of memory: {_MORE_MEMORY}"
-    if where := _WHERE.search(text):
-        return where[4].strip()
-    aborted = _ABORTED.search(text)
-    return "" if aborted is None else aborted[1].strip()
-
-
-def _lacks(who: str, text: str) -> str:
-    """Say which package is missing, if one is."""
-    found = _NO_PACKAGE.search(text)
-    if found is None:
-        return ""
-    package = next(filter(None, found.groups())).partition(".")[0]
-    verb = "lacks" if who == "driver" else "lack"
-    return f"the {who} {verb} the Python package {package}: ship kafkalog with its packages, or install them there"
-
-
-def _is_no_signal(record: logging.LogRecord) -> bool:
-    """Say whether to log a record: py4j logs what a signal raised while it waited for an answer, with its trace.
-
-    Spark's own handler, until the session is there, asks the JVM something meanwhile: that call is reentrant.
-    """
-    error = record.exc_info[1] if record.exc_info is not None else None
-    return _signal_of(error) is None and not any("reentrant call" in str(one) for one in _chain(error))
-
-
-def _signal_of(error: BaseException | None) -> BaseException | None:
-    """Return what a signal raised, if that is what an error came from."""
-    return next((one for one in _chain(error) if isinstance(one, KeyboardInterrupt | SystemExit)), None)
-
-
-def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    while error is not None:
-        yield error
-        error = error.__context__
 
 
 _output_options = in_order(
@@ -285,6 +165,8 @@ def _split_option(more: str = ".") -> Option:
     "--on-corrupt", type=click.Choice(("quarantine", "fail")), default="quarantine", show_default=True,
     help="If bytes are damaged: report them and continue, or stop before anything is written.",
 )  # fmt: skip
+@topic_option
+@partition_option
 @storage_options
 @since_audit_option
 @audit_options
@@ -310,16 +192,11 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
         return _run_audit(job, started)
 
 
-def _earlier(output: Output, params: dict[str, Any]) -> tuple[str, ...]:
-    """Return the folders of scans that the job may take. Raises UnsupportedError."""
-    from kafkalog.auditing.pipeline import scans_of_audit
+def _earlier(output: Output, params: dict[str, Any]) -> None:
+    """Raise UnsupportedError for an earlier audit whose scans the job can't take."""
+    from kafkalog_spark.audit_job import earlier_scans
 
-    previous = params.get("since_audit")
-    if previous is None:
-        return ()
-    if output.is_at(previous):
-        raise click.UsageError("--since-audit and the output are the same directory: name another one with -o.")
-    return (scans_of_audit(absolute(previous)),)
+    earlier_scans(output, params.get("since_audit"))
 
 
 def _audit_options(params: Mapping[str, Any]) -> AuditOptions:
@@ -328,47 +205,33 @@ def _audit_options(params: Mapping[str, Any]) -> AuditOptions:
 
 
 def _run_audit(job: SparkJob, started: float) -> int:
-    from pyspark import __version__ as spark_version
-
-    from kafkalog.auditing.pipeline import SPLIT_BYTES, as_text, ending, provenance
-    from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
-    from kafkalog_spark.bulk_audit import BulkAudit, CorruptInputError, bulk_audit
+    from kafkalog.auditing.pipeline import SPLIT_BYTES
+    from kafkalog_spark.audit_job import AuditOrder, run_audit
+    from kafkalog_spark.bulk_audit import CorruptInputError
     from kafkalog_spark.session import JobPlan
 
     params, output = job.params, job.output
     plan = JobPlan(
         params.get("split_bytes", SPLIT_BYTES), storage=job.storage, progress=say, begun=started,
-        fail_on_corrupt=params.get("on_corrupt") == "fail",
+        hashed=params["hashed"] is not None, fail_on_corrupt=params.get("on_corrupt") == "fail", is_ours=job.is_ours,
+        narrowing=Narrowing(tuple(params["topics"]), tuple(params["partitions"])),
     )  # fmt: skip
-
-    def status_of(found: BulkAudit) -> Exit:
-        return found.verdict.status(Severity[params["fail_on"].upper()], exit_zero=params["exit_zero"])
-
-    def said(found: BulkAudit) -> dict[str, str]:
-        engine = f"spark {spark_version}"
-        verdict = found.verdict.said()
-        origin = provenance(output.command, verdict, found.files, sys.argv[1:], started, engine)
-        ended = ending(found.summary, verdict, status_of(found), found.run) | {"about": found.about}
-        return {VERDICT: as_text(ended), PROVENANCE: as_text(origin), SUCCESS: ""}
-
+    order = AuditOrder(
+        _audit_options(params), tuple(params["tables"] or SHOWN), plan, params.get("since_audit"),
+        params.get("overwrite", False), tuple(sys.argv[1:]),
+        Severity[params["fail_on"].upper()], params["exit_zero"],
+    )  # fmt: skip
     try:
-        earlier = _earlier(output, params)
-        output.make_directory(overwrite=params.get("overwrite", False), arguments=sys.argv[1:])
-        found = bulk_audit(
-            job.session, job.paths, output, _audit_options(params),
-            tables=params["tables"] or SHOWN, kept=output.kept(earlier, hashed=params["hashed"] is not None),
-            plan=plan, said=said,
-        )  # fmt: skip
-        say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
-        say_findings(found.summary.refused)
+        found = run_audit(job.session, job.paths, output, order)
     except CorruptInputError as error:
-        output.discard()
         say(f"error: {error}")
         refused = Outcome(Severity.ERROR)
         refused.answered_no()
         return refused.status()
+    say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
+    say_findings(found.summary.refused)
     print(escape(found.verdict.headline))
-    return status_of(found)
+    return found.verdict.status(order.fail_on, exit_zero=order.exit_zero)
 
 
 # What holds the bytes of whole clusters' disks.
@@ -428,7 +291,7 @@ def _run_space(job: SparkJob, started: float) -> int:
     output.make_directory(overwrite=params["overwrite"])
     done = run(
         job.session, job.paths, output, options, tables=params["tables"] or _OF_SPACE,
-        plan=JobPlan(params["split_bytes"], storage=job.storage, progress=say), said=said,
+        plan=JobPlan(params["split_bytes"], storage=job.storage, progress=say, is_ours=job.is_ours), said=said,
     )  # fmt: skip
     say_findings(one for one in done.findings if not leaves_complete(one.code))
     say(f"measured {done.directories} directories in {time.monotonic() - started:.1f} s")

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CPU_MAX",
+    "OPEN_COST",
     "POOL_BYTES",
     "Each",
     "HelperLostError",
@@ -55,7 +56,7 @@ POOL_BYTES: Final = 256 << 20  # below, starting processes costs more than they 
 
 _TASK_BYTES: Final = 32 << 20  # of small segments, which go to another process together
 
-_OPEN_COST: Final = 256 << 10  # bytes that could be read while a file is opened
+OPEN_COST: Final = 256 << 10  # bytes that could be read while a file is opened
 
 _MOST: Final = 4  # by default: disks serve few readers at once
 
@@ -74,13 +75,13 @@ def job_count(wanted: int | None, size: int) -> int:
 
 def packed_tasks(sizes: Mapping[int, int], split_bytes: int) -> dict[int, int]:
     """Give numbered things to tasks by their sizes: the biggest first, each to the task that has least so far."""
-    total = sum(size + _OPEN_COST for size in sizes.values())
+    total = sum(size + OPEN_COST for size in sizes.values())
     tasks = max(1, min(len(sizes), -(-total // max(1, split_bytes))))
     heap = [(0, task) for task in range(tasks)]
     found = {}
     for number, size in sorted(sizes.items(), key=lambda one: -one[1]):
         load, found[number] = heappop(heap)
-        heappush(heap, (load + size + _OPEN_COST, found[number]))
+        heappush(heap, (load + size + OPEN_COST, found[number]))
     return found
 
 

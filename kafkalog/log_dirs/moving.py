@@ -76,7 +76,7 @@ def movement(node: LogDirectory, directory: PartitionDirectory) -> Movement | No
             return Movement(frozenset(), is_gone=True)
         raise
     last = os.path.basename(directory.segments[-1].path) if directory.segments else ""
-    changed = [name for name, then in directory.files.items() if then is None or now.get(name) != then]
+    changed = [name for name, then in directory.files.items() if then is None or not _alike(then, now.get(name))]
     moved = {name for name in changed if _moved(name, directory.files[name], now.get(name), is_last=name == last)}
     moved |= {name for name in now.keys() - directory.files.keys() if _is_new_part(name, directory)}
     if not moved and checkpoints_now(node, directory) != directory.checkpoints:
@@ -168,7 +168,7 @@ def _moved(name: str, then: FileIdentity | None, now: FileIdentity | None, *, is
     parsed = parse_name(name)
     if parsed.kind not in _OF_THE_LOG or parsed.removed not in ("", ".swap"):
         return False
-    if then is None or now is None or then.inode != now.inode:
+    if then is None or now is None or then.inode not in (0, now.inode):
         return True
     if parsed.kind is FileKind.LOG:
         if now.size > then.size:
@@ -176,7 +176,7 @@ def _moved(name: str, then: FileIdentity | None, now: FileIdentity | None, *, is
         return now.size < then.size or now.mtime_ns != then.mtime_ns
     if parsed.kind in _INDEXES:  # the broker writes to those of the last segment, and cuts them when it rolls
         return False
-    return now != then
+    return not _alike(then, now)
 
 
 def _is_new_part(name: str, directory: PartitionDirectory) -> bool:
@@ -201,7 +201,15 @@ def is_unsettled(directory: PartitionDirectory) -> bool:
 
 def is_same_file(then: Mapping[str, FileIdentity | None], now: Mapping[str, FileIdentity | None], name: str) -> bool:
     """Say whether a file is the same in two listings, byte for byte; also if it is in neither."""
-    return then.get(name) == now.get(name) and (name not in then or then[name] is not None)
+    before, after = then.get(name), now.get(name)
+    return _alike(before, after) and (name not in then or before is not None)
+
+
+def _alike(then: FileIdentity | None, now: FileIdentity | None) -> bool:
+    """Say whether two listings have the same file; one of another machine has no inode that could be compared."""
+    if then is not None and now is not None and not then.inode:
+        now = now._replace(inode=0)
+    return then == now
 
 
 def stays(segment: Segment, then: PartitionDirectory, now: PartitionDirectory) -> bool:

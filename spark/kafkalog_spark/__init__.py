@@ -7,12 +7,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["read"]
+    from kafkalog.auditing.transactions import AuditOptions as AuditOptions
+    from kafkalog_spark.audit_job import audit as audit
+    from kafkalog_spark.bulk_audit import BulkAudit as BulkAudit
+    from kafkalog_spark.session import JobPlan as JobPlan
+
+__all__ = ["AuditOptions", "BulkAudit", "JobPlan", "audit", "read"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what an audit needs when it is asked for: executors import this package without it."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from kafkalog_spark import audit_job
+
+    return getattr(audit_job, name)
 
 
 def read(
@@ -20,7 +34,7 @@ def read(
 ) -> DataFrame:
     """Return a view of log directories as a DataFrame, on any Spark from 3.5 on.
 
-        kafkalog_spark.read(spark, "/backups/broker-1", {"view": "records", "topic": "orders"}).show()
+        kafkalog.spark.read(spark, "/backups/broker-1", {"view": "records", "topic": "orders"}).show()
 
     From Spark 4.0 on it is what ``spark.read.format("kafkalog")`` gives. `options` are the data source's, which
     ``docs/spark-source.md`` lists. Raises UnsupportedError for wrong ones, UnreadableError for a path that can't be

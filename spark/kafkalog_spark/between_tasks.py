@@ -21,8 +21,10 @@ import pyarrow as pa
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.files.opening import confine
+from kafkalog.log_dirs.clusters import Cluster
 
-__all__ = ["Row", "Seal", "begin_task", "cells", "rows_of"]
+__all__ = ["FileAccess", "Row", "Seal", "begin_task", "cells", "rows_of"]
 
 _SIGNATURE: Final = 32  # bytes
 
@@ -80,15 +82,31 @@ def _batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([pa.array(cells, kind) for cells, kind in columns], schema=schema)
 
 
-def begin_task(storage: StorageOptions | None = None) -> None:
-    """Set how object stores are reached, and let later collections pass over the modules that are there now.
+@dataclass(frozen=True, slots=True)
+class FileAccess:
+    """How tasks reach files: the object stores, and the `roots`, log directories out of which they follow no link."""
+
+    storage: StorageOptions = field(default_factory=StorageOptions)
+    roots: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, storage: StorageOptions, clusters: Iterable[Cluster]) -> FileAccess:
+        """Make it of the clusters whose directories are read."""
+        roots = {path for cluster in clusters for node in cluster.nodes for path in (node.home, node.path)}
+        return cls(storage, tuple(sorted(roots)))
+
+
+def begin_task(reach: FileAccess | None = None) -> None:
+    """Set how files are reached, and let later collections pass over the modules that are there now.
 
     The garbage of the task before is gone then. A worker collects garbage after each task, and looks at every object of
     every imported module for it: 45 ms with ours, more than a small task takes.
     """
     _freeze(len(sys.modules))
-    if storage is not None:
-        set_storage_options(storage)
+    if reach is not None:
+        set_storage_options(reach.storage)
+        for root in reach.roots:
+            confine(root)
 
 
 @cache

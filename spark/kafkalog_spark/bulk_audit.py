@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.auditing.incidents import ClusterRows, Verdict, incidents_of, tables_of_rows
 from kafkalog.auditing.pipeline import KeptScans, LogPlace, logs_of, run_of, run_stages
@@ -23,23 +25,32 @@ from kafkalog.auditing.transactions import (
     Summary,
     Surroundings,
     brokers_of,
+    concerns,
     coordinator_batches,
+    coordinator_of,
     partition_row,
 )
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import KafkaLogError
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Bytes, Finding, Severity
+from kafkalog.folds.shares import shares_of
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
+from kafkalog.narrowing import Narrowing
 from kafkalog.reports import ClusterRead, WrittenAudit, about_cluster, first_screen
+from kafkalog.reports.page.elements import element, html
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import COORDINATOR, NOTABLE
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import Run
+from kafkalog_spark.between_tasks import FileAccess
 from kafkalog_spark.executor import JudgedFrame, SparkExecutor
+from kafkalog_spark.frames import cores_of, most_results
 from kafkalog_spark.job_output import Output
+from kafkalog_spark.job_sizes import JobSizes, share_bytes_of
 from kafkalog_spark.judge_tasks import EXPLAINED, LOST
 from kafkalog_spark.parts import PartFile
 from kafkalog_spark.session import JobPlan, at_work
@@ -83,6 +94,7 @@ def _finding_rows(cluster: Cluster, findings: Iterable[Finding]) -> Iterator[Row
     yield from finding_rows(findings)
 
 
+_SHOWN: Final = 10  # incidents in a notebook
 _BY_LOG: Final = frozenset({"transactions", "gaps", "producers", "leaders", "remote_segments", "visible", "findings"})
 
 
@@ -94,14 +106,40 @@ class CorruptInputError(KafkaLogError):
 class BulkAudit:
     """A job's result: `summary` is the same as a local audit's; `files` are the segments that were read.
 
-    `verdict` is what each face of the audit says first; `about` says what was read of each cluster.
+    `verdict` is what each face of the audit says first, and `incidents` are what it is about, worst first, as rows of
+    their table. `about` says what was read of each cluster, `reading` how. The tables are files in `output`; `session`
+    reads them.
     """
 
-    summary: Summary
-    files: list[dict[str, Any]]
+    session: SparkSession = field(repr=False)
+    output: Output = field(repr=False)
+    tables: tuple[str, ...]
+    summary: Summary = field(repr=False)
+    files: list[dict[str, Any]] = field(repr=False)
     verdict: Verdict
-    about: list[dict[str, Any]] = field(default_factory=list)
-    run: Run | None = None
+    incidents: list[dict[str, Any]] = field(repr=False)
+    about: list[dict[str, Any]] = field(default_factory=list, repr=False)
+    reading: dict[str, Any] = field(default_factory=dict, repr=False)
+    run: Run | None = field(default=None, repr=False)
+
+    def table(self, name: str) -> DataFrame:
+        """Return a table as a DataFrame of its files. Raises KeyError for one that was not written."""
+        if name not in self.tables:
+            raise KeyError(f"this audit has no table {name!r}: it has {', '.join(self.tables)}")
+        return self.session.read.parquet(f"{self.output.uri}/{name}")
+
+    def _repr_html_(self) -> str:
+        """Return the verdict and the worst incidents, as a notebook shows them."""
+        rows = [[one["severity"], one["title"]] for one in self.incidents[:_SHOWN]]
+        more = len(self.incidents) - len(rows)
+        shown = element(
+            "div",
+            element("p", element("b", self.verdict.words), f": {self.verdict.sentence}"),
+            element("table", (element("tr", (element("td", cell) for cell in row)) for row in rows)) if rows else None,
+            element("p", f"{more} more in the table incidents") if more else None,
+            element("p", self.output.name),
+        )
+        return html(shown)
 
 
 def bulk_audit(
@@ -118,10 +156,13 @@ def bulk_audit(
     """
     options, plan = options or AuditOptions(), plan or JobPlan()
     progress = plan.progress
-    with at_work(session, plan.storage, planned=True):
+    with at_work(session, plan) as mine:
         started = time.monotonic()
         clusters, refused = open_clusters(paths)
-        logs = logs_of(clusters, None if "visible" in tables else plan.share_bytes)
+        every = logs_of(clusters, _share_bytes(clusters, mine, plan, tables))
+        logs, of_whom = _chosen(every, plan.narrowing)
+        sizes = _sizes(logs, tables)
+        sizes.check(most_results(mine))
         nodes = sum(len(cluster.nodes) for cluster in clusters)
         segments, size = (sum(len(log.directory.segments) for log in logs), sum(log.directory.size for log in logs))
         seconds = time.monotonic() - started
@@ -132,17 +173,22 @@ def bulk_audit(
             time.time() if plan.begun is None else plan.begun, (cluster.cluster_id for cluster in clusters)
         )
         executor = SparkExecutor(
-            session, options.limits, plan.storage, by_log, OF_TASKS, output.work, plan.split_bytes, kept or KeptScans(),
-            progress, output.run,
+            mine, options.limits, FileAccess.of(plan.storage, clusters), by_log, OF_TASKS, output.work,
+            plan.split_bytes, sizes, kept or KeptScans(), progress, of_whom, output.run,
         )  # fmt: skip
-        with output.working(), run_stages(clusters, logs, executor, options) as (around, judged):
+        with output.working(), run_stages(clusters, logs, executor, options) as (surroundings, judged):
+            around = surroundings
             findings = {number: [*one.findings, *judged.findings.get(number, ())] for number, one in around.items()}
+            logs = logs[:of_whom]
             for log, read in zip(logs, judged.logs, strict=True):
                 if log.directory.segments and not read.segments:
                     findings[log.cluster] += unseen(log.directory)
             for number, cluster in enumerate(clusters):
                 findings[number] += lost_directories(cluster.nodes)
+            if plan.narrowing:
+                clusters, around, findings = _narrowed(plan.narrowing, clusters, around, findings, judged, logs)
             summary = _summary(clusters, refused, judged, findings)
+            summary.narrowing = plan.narrowing
             summary.brokers = brokers_of((one.nodes, around[number].metadata) for number, one in enumerate(clusters))
             if plan.fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
@@ -155,10 +201,67 @@ def bulk_audit(
             ]
             told = [dict(zip(INCIDENTS.names, row, strict=True)) for row in incidents]
             verdict = first_screen(WorkAudit(output, judged.parts, summary, about), told).verdict
-            done = BulkAudit(summary, judged.files, verdict, [one._asdict() for one in about], output.run)
+            done = BulkAudit(
+                session, output, tuple(tables), summary, judged.files, verdict, told, [one._asdict() for one in about],
+                judged.reading, output.run,
+            )  # fmt: skip
             output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
     return done
+
+
+def _chosen(every: Sequence[LogPlace], narrowing: Narrowing) -> tuple[list[LogPlace], int]:
+    """Return the logs that are read, those that are meant first, and how many these are.
+
+    Raises NothingMatchesError for none.
+    """
+    if not narrowing or not every:
+        return list(every), len(every)
+    narrowing.refuse_nothing({(log.directory.topic, log.directory.partition) for log in every})
+    meant = [log for log in every if narrowing.log(log.directory.topic, log.directory.partition)]
+    numbers = {log.number for log in meant}
+    others = [log for log in every if log.directory.topic == STATE_TOPIC and log.number not in numbers]
+    return [replace(log, number=number) for number, log in enumerate([*meant, *others])], len(meant)
+
+
+def _narrowed(
+    narrowing: Narrowing, clusters: Sequence[Cluster], around: Mapping[int, Surroundings],
+    findings: Mapping[int, list[Finding]], judged: JudgedFrame, logs: Sequence[LogPlace],
+) -> tuple[list[Cluster], dict[int, Surroundings], dict[int, list[Finding]]]:  # fmt: skip
+    """Return of clusters what is about the chosen logs: the findings, and the records of the ids that wrote there."""
+    meant = partial(concerns, narrowing)
+    of_clusters = [
+        replace(one, nodes=[replace(node, findings=[*filter(meant, node.findings)]) for node in one.nodes])
+        for one in clusters
+    ]
+    surroundings = {}
+    for number, one in around.items():
+        groups = {log.group for log in logs if log.cluster == number}
+        wrote = [ids for group, ids in judged.producers.items() if group in groups]
+        here = np.unique(np.concatenate([np.empty(0, np.int64), *wrote]))
+        surroundings[number] = replace(one, coordinator=coordinator_of(one.coordinator, narrowing, None, here))
+    return of_clusters, surroundings, {number: [*filter(meant, some)] for number, some in findings.items()}
+
+
+def _share_bytes(
+    clusters: Sequence[Cluster], session: SparkSession, plan: JobPlan, tables: Sequence[str]
+) -> int | None:  # fmt: skip
+    """Return from how many bytes on the producers of a log are shared out, None where never."""
+    if "visible" in tables:
+        return None
+    if plan.share_bytes is not None:
+        return plan.share_bytes
+    every = (one for cluster in clusters for _, one in cluster.wanted())
+    meant = (one.size for one in every if plan.narrowing.log(one.topic, one.partition))
+    return share_bytes_of(sum(meant), cores_of(session))
+
+
+def _sizes(logs: Sequence[LogPlace], tables: Sequence[str]) -> JobSizes:
+    shares = {log.group: len(shares_of(log.shares)) for log in logs}
+    return JobSizes(
+        sum(len(log.directory.segments) for log in logs), len(logs), sum(shares.values()),
+        sum(log.directory.size for log in logs), len(_BY_LOG.intersection(tables)), max(shares.values(), default=1),
+    )  # fmt: skip
 
 
 def _summary(

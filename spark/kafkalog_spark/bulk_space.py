@@ -28,7 +28,6 @@ from kafkalog.auditing.space import (
 )
 from kafkalog.auditing.topics import cluster_metadata
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.files.object_stores import StorageOptions
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.moving import lost_directories, unseen
@@ -39,7 +38,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANSACTION_COSTS
 from kafkalog_spark import space_tasks
-from kafkalog_spark.between_tasks import Seal, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PART, PartFile, read_part
@@ -70,10 +69,12 @@ def bulk_space(
     An open transaction's incident is not looked up: ``txn-audit`` has it.
     """
     options, plan = options or SpaceOptions(), plan or JobPlan()
-    with at_work(session, plan.storage):
+    with at_work(session, plan) as mine:
         clusters, refused = open_clusters(paths)
         done = BulkSpace(findings=list(refused))
-        run = _Run(session, clusters, options, plan.storage, frozenset(tables), done, plan.progress)
+        run = _Run(
+            mine, clusters, options, FileAccess.of(plan.storage, clusters), frozenset(tables), done, plan.progress
+        )
         with (
             output.working(),
             run.read_directories(plan.split_bytes, output.work) as read,
@@ -90,7 +91,7 @@ class _Run:
     session: SparkSession
     clusters: Sequence[Cluster]
     options: SpaceOptions
-    storage: StorageOptions
+    reach: FileAccess
     tables: frozenset[str]
     done: BulkSpace
     progress: Callable[[str], object]
@@ -120,9 +121,9 @@ class _Run:
         self.done.directories = len(self.logs)
         directories = sent(
             self.session, f"{work}/directories", rows_of(rows, space_tasks.DIRECTORIES), space_tasks.DIRECTORIES,
-            self.storage,
+            self.reach,
         )  # fmt: skip
-        reading = space_tasks.ReadSpace(settings, self.options.limits, self.storage, self.seal)
+        reading = space_tasks.ReadSpace(settings, self.options.limits, self.reach, self.seal)
         with kept(mapped(spread(directories, task + 1, "task"), reading, space_tasks.READ)) as read:
             newest: dict[int, int] = {}
             ends: dict[int, int] = {}
@@ -153,13 +154,13 @@ class _Run:
         if self.tables.intersection(_JOINED):
             of_states = [number for number in self.first if self.logs[number][1].directory.topic == STATE_TOPIC]
             rows = read.where(F.col("number").isin(of_states)).repartition("cluster").sortWithinPartitions("cluster")
-            task = partial(space_tasks.states, limits=self.options.limits, storage=self.storage, seal=self.seal)
+            task = partial(space_tasks.states, limits=self.options.limits, reach=self.reach, seal=self.seal)
             found = mapped(rows, task, space_tasks.MADE)
             for row in fetched(found, "read the state topics", self.progress).to_pylist():
                 about = self.about[row["cluster"]]
                 self.about[row["cluster"]] = replace(about, state=self.seal.unpacked(row["content"]))
         judging = space_tasks.JudgeSpace(
-            self.storage, self.seal, work, self.about, self.tables, self.first, self.options.limits, self.options.keys
+            self.reach, self.seal, work, self.about, self.tables, self.first, self.options.limits, self.options.keys
         )
         with kept(mapped(read, judging, space_tasks.MADE)) as made:
             yield made
@@ -171,7 +172,7 @@ class _Run:
         if kinds:
             states: dict[int, StateTopic] = {number: about.state for number, about in self.about.items()}
             rows = made.where(F.col("kind").isin(kinds)).repartition("kind", "cluster", "key")
-            join = space_tasks.JoinSpace(self.storage, self.seal, output.work, states)
+            join = space_tasks.JoinSpace(self.reach, self.seal, output.work, states)
             joined = mapped(rows.sortWithinPartitions("kind", "cluster", "key"), join, space_tasks.MADE)
             with kept(joined) as made_of_all:
                 parts += _parts(made_of_all, "join what directories cost", self.progress)

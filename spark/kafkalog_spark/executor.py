@@ -9,7 +9,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import itemgetter
@@ -27,27 +27,33 @@ from kafkalog.auditing.pipeline import (
     KeptScans,
     KnownSegment,
     LogPlace,
+    SegmentPlace,
     groups_of,
     segments_of,
 )
 from kafkalog.auditing.transactions import LogSummary, Reused, Surroundings, conflict_finding
 from kafkalog.files.limits import Limits
-from kafkalog.files.object_stores import StorageOptions, add_requests
+from kafkalog.files.object_stores import add_requests
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator
-from kafkalog.folds.shares import shares_of
 from kafkalog.tables.manifest import Run
 from kafkalog_spark import judge_tasks, scan_tasks
-from kafkalog_spark.between_tasks import Seal, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Row, Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
-from kafkalog_spark.parts import PART, PartFile, read_part
+from kafkalog_spark.job_sizes import TABLE_FILE_BYTES, JobSizes, batched
+from kafkalog_spark.parts import PART, PARTS, PartFile, PutTogether, read_part, write_part
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["KEY_BYTES", "KEY_SHARE_BYTES", "JudgedFrame", "ScannedFrame", "SparkExecutor"]
+__all__ = ["KEY_BYTES", "KEY_SHARE_BYTES", "MANY_FILES", "JudgedFrame", "ScannedFrame", "SparkExecutor"]
 
-_JUDGE_BYTES: Final = 256 << 20
+MANY_FILES: Final = 64  # of a table: more are put together, where they are small
+
+_BY_INODE: Final = "inode, size and time"
+_BY_TIME: Final = "size and time, and by checksums of headers where a scan was kept"  # on other machines
+
+_AGAIN: Final = 64  # tasks that try again what could not be read
 
 KEY_BYTES: Final = 8 << 20  # of keys that one task compares
 
@@ -61,7 +67,7 @@ class ScannedFrame:
     """The scans as rows of ``scan_tasks.SCANNED``; `files` are the segments that were read.
 
     `producers` are the producer ids in the logs of each partition, by its number, `in_segments` counts the transactions
-    that are open at the ends of a log's segments. `reused` says which segments were scanned.
+    that are open at the ends of a log's segments. `reused` says which segments were scanned, `reading` how it went.
     """
 
     executor: SparkExecutor
@@ -71,6 +77,7 @@ class ScannedFrame:
     producers: dict[int, NDArray[np.int64]]
     in_segments: Counter[int] = field(default_factory=Counter)
     reused: Reused = field(default_factory=Reused)
+    reading: dict[str, Any] = field(default_factory=dict)
 
     def clock(self, cluster: int) -> Clock:
         return self.clocks.get(cluster, Clock())
@@ -114,8 +121,8 @@ class JudgedFrame:
     """The result of judging: what tasks sent of each kind and cluster, as Arrow's streams, and the totals.
 
     `logs` are in the order of the logs' numbers, `codes` count the findings about logs, `findings` are those about no
-    single log, by the clusters' numbers. `parts` are the files of tables that tasks wrote, `files` the segments
-    that were read, of which `reused` says which were scanned.
+    single log, by the clusters' numbers. `parts` are the files of tables that tasks wrote, `files` the segments that
+    were read, of which `reused` says which were scanned, and `reading` how; `producers` are as in the scans.
     """
 
     kinds: dict[tuple[str, int], list[bytes]]
@@ -125,6 +132,63 @@ class JudgedFrame:
     parts: list[PartFile]
     files: list[dict[str, Any]]
     reused: Reused
+    reading: dict[str, Any]
+    producers: dict[int, NDArray[np.int64]]
+
+
+@dataclass(slots=True)
+class _Heads:
+    """What the driver gets of the scans: what the segments of each log have together.
+
+    `failed` are the machines on which segments could not be read, by the log's number and the place in it.
+    """
+
+    logs: Sequence[LogPlace]
+    reused: Reused
+    listed_on: str
+    clocks: dict[int, Clock] = field(default_factory=dict)
+    producers: dict[int, NDArray[np.int64]] = field(default_factory=dict)
+    opened: Counter[int] = field(default_factory=Counter)
+    findings: int = 0
+    failed: dict[tuple[int, int], str] = field(default_factory=dict)
+    sha256: dict[tuple[int, int], str] = field(default_factory=dict)
+    hosts: set[str] = field(default_factory=set)
+
+    def add(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows of ``scan_tasks.HEADS``."""
+        for row in rows:
+            log, about = self.logs[row["log"]], json.loads(row["about"])
+            clock = self.clocks.get(log.cluster, Clock())
+            self.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
+            self.findings += row["findings"]
+            self.opened[log.number] += row["opened"]
+            self.reused = self.reused.joined(Reused(row["scanned"], row["resumed"], row["taken"], row["oldest_ms"]))
+            here = np.frombuffer(row["producers"], np.int64)
+            self.producers[log.group] = np.union1d(self.producers.get(log.group, here), here)
+            add_requests(about["asked"])
+            self.failed |= {(log.number, at): host for at, host in about["failed"]}
+            self.sha256 |= {(log.number, at): checksum for at, checksum in about["sha256"]}
+            self.hosts.update(about["hosts"])
+
+    def files(self) -> list[dict[str, Any]]:
+        """Return the files that were read, by their names."""
+        found = []
+        for log in self.logs:
+            for at, segment in enumerate(log.directory.segments):
+                about: dict[str, Any] = {"file": segment.path, "size_bytes": segment.size}
+                if self.reused.hashed:
+                    about["sha256"] = self.sha256.get((log.number, at))
+                found.append(about)
+        return sorted(found, key=itemgetter("file"))
+
+    def reading(self) -> dict[str, Any]:
+        """Return how the reading went, as the output says it."""
+        return {
+            "files": self.reused.segments, "bytes": sum(log.directory.size for log in self.logs),
+            "tried_again": len(self.failed), "findings": self.findings, "listed_on": self.listed_on,
+            "hosts": sorted(self.hosts),
+            "files_known_by": _BY_TIME if self.hosts - {self.listed_on} else _BY_INODE,
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,78 +201,94 @@ class SparkExecutor:
 
     session: SparkSession
     limits: Limits
-    storage: StorageOptions
+    reach: FileAccess
     tables: tuple[str, ...]
     kinds: tuple[str, ...]
     work: str
     split_bytes: int
+    sizes: JobSizes
     kept: KeptScans
     report: Callable[[str], object]
+    judged: int  # of the logs, the first ones; the others are read for what they say of these
     run: Run | None = None  # said in the files that tasks write
     seal: Seal = field(default_factory=Seal)
 
     @contextmanager
     def scan(self, logs: Sequence[LogPlace], known: Mapping[tuple[int, int], KnownSegment]) -> Iterator[ScannedFrame]:
         started = time.monotonic()
-        places = segments_of(logs, self.split_bytes, known)
+        places = segments_of(logs, self.sizes.split_bytes(self.split_bytes), known)
         number = max((place.task for place in places), default=0) + 1
-        rows = self._frame("places", map(scan_tasks.place_row, places), scan_tasks.PLACES)
-        scan = partial(scan_tasks.scan, limits=self.limits, storage=self.storage, keeping=self.kept.keeping)
+        scan = partial(scan_tasks.scan, limits=self.limits, reach=self.reach, keeping=self.kept.keeping)
         directories = len({log.node.path for log in logs})
         what = f"scan {len(places):,} segments of {directories:,} directories"
-        with kept(mapped(spread(rows, number, "task"), scan, scan_tasks.SCANNED)) as frame:
-            heads = frame.where("row_no = 0 and share = 0").drop("group", "share", "row_no", "kind", "content")
-            findings = 0
-            scanned = ScannedFrame(self, frame, {}, [], {})
-            reused = Reused(hashed=self.kept.keeping.hashed)
-            for row in fetched(heads, what, self.report).to_pylist():
-                log = logs[row["log"]]
-                clock = scanned.clock(log.cluster)
-                scanned.clocks[log.cluster] = clock.with_scan(row["newest"], row["newest_broker"])
-                findings += row["findings"]
-                add_requests(json.loads(row["asked"]))
-                scanned.in_segments[log.number] += row["opened"]
-                reused = reused.with_scan(row["scanned_ms"], self.kept.begun_ms)
-                here = np.frombuffer(row["producers"], np.int64)
-                scanned.producers[log.group] = np.union1d(scanned.producers.get(log.group, here), here)
-                about = {"file": log.directory.segments[row["split_no"]].path, "size_bytes": row["size"]}
-                scanned.files.append(about | {"sha256": row["sha256"]} if reused.hashed else about)
-            scanned.files.sort(key=lambda about: about["file"])
+        with ExitStack() as frames:
+
+            def scanned_of(name: str, rows: Iterable[Row], tasks: int) -> DataFrame:
+                given = spread(self._frame(name, rows, scan_tasks.PLACES), tasks, "task")
+                return frames.enter_context(kept(mapped(given, scan, scan_tasks.SCANNED)))
+
+            frame = scanned_of("places", map(scan_tasks.place_row, places), number)
+            joining = _Heads(logs, Reused(hashed=self.kept.keeping.hashed), self.kept.keeping.listed_on)
+            joining.add(self._heads(frame, what))
+            if joining.failed:
+                # Another machine may be able to read what one could not. Spark chooses which one tries.
+                again = [place for place in places if (place.log_number, place.split_no) in joining.failed]
+                tried = [joining.failed[place.log_number, place.split_no] for place in again]
+                rows = map(scan_tasks.place_row, _in_tasks(again), tried)
+                other = scanned_of("failed", rows, min(len(again), _AGAIN))
+                joining.add(self._heads(other, f"try {len(again):,} segments again that could not be read"))
+                # By their names: rows of a lost machine are made again, and what failed may not fail then.
+                names = ", ".join(str(log << 32 | at) for log, at in joining.failed)
+                frame = frame.where(f"shiftleft(bigint(log), 32) + split_no not in ({names})").unionByName(other)
+            scanned = ScannedFrame(
+                self, frame, joining.clocks, joining.files(), joining.producers, joining.opened, joining.reused,
+                joining.reading(),
+            )  # fmt: skip
+            reused = joining.reused
             before = f", {reused.segments - reused.scanned} scanned before" if reused.scanned < reused.segments else ""
-            self._tell("scanned", started, f"{number} tasks, {findings} findings{before}", scanned.files)
-            yield replace(scanned, reused=reused)
+            self._tell("scanned", started, f"{number} tasks, {joining.findings} findings{before}", scanned.files)
+            yield scanned
+
+    def _heads(self, frame: DataFrame, what: str) -> list[dict[str, Any]]:
+        """Join the heads of each log's segments in tasks, and fetch these."""
+        first = frame.where("row_no = 0 and share = 0").drop("group", "share", "row_no", "kind", "content")
+        in_order = first.repartition(self.sizes.heads, "log").sortWithinPartitions("log", "split_no")
+        joined = mapped(in_order, partial(scan_tasks.heads, begun_ms=self.kept.begun_ms), scan_tasks.HEADS)
+        rows: list[dict[str, Any]] = fetched(joined, what, self.report).to_pylist()
+        return rows
 
     def open_offsets(self, logs: Sequence[LogPlace], scanned: ScannedFrame) -> DataFrame:
         """Return rows of ``judge_tasks.OPENED``."""
-        rows = scanned.frame.unionByName(self._frame("counted", self._places(logs), scan_tasks.SCANNED))
-        number = max(1, min(len(logs), max(8, sum(log.directory.size for log in logs) // _JUDGE_BYTES)))
+        rows = scanned.frame.unionByName(self._to_judges("counted", self._places(logs)))
+        number = min(self.sizes.judges, max(1, len(logs)))
         in_order = rows.repartition(number, "log", "share").sortWithinPartitions("log", "share", "split_no", "row_no")
-        task = judge_tasks.OpenOffsets(self.storage, self.kept, self.seal, few_of_many.IN_A_LOG + 1)
+        task = judge_tasks.OpenOffsets(self.reach, self.kept, self.seal, few_of_many.IN_A_LOG + 1)
         return mapped(in_order, task, judge_tasks.OPENED)
 
     @contextmanager
     def judge(
         self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
     ) -> Iterator[JudgedFrame]:
-        started = time.monotonic()
-        rows = scanned.frame.unionByName(self._frame("routed", self._routed(logs, scanned, around), scan_tasks.SCANNED))
+        started, others = time.monotonic(), [log.number for log in logs[self.judged :]]
+        logs = logs[: self.judged]
+        of_logs = scanned.frame.where(~F.col("log").isin(others)) if others else scanned.frame
+        rows = of_logs.unionByName(self._to_judges("routed", self._routed(logs, scanned, around)))
         for one in around.values():
             one.coordinator.forget()
-        groups = len({(log.group, share) for log in logs for share in shares_of(log.shares)})
-        of_one = max((len(shares_of(log.shares)) for log in logs), default=1)
-        size = sum(log.directory.size for log in logs)
-        number = max(1, min(groups, max(8, of_one, size // _JUDGE_BYTES)))
+        number = self.sizes.judges
         keys = ("group", "share", "log", "split_no", "row_no")
         in_order = _in_turn(rows, number).sortWithinPartitions(*keys)
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
         judge = judge_tasks.Judge(
-            known, self.tables, self.kinds, self.work, self.storage, _key_shares(logs), self.kept, self.seal, self.run
+            known, self.tables, self.kinds, self.work, self.reach, _key_shares(logs), self.kept, self.seal, self.run
         )  # fmt: skip
         with kept(mapped(in_order, judge, judge_tasks.JUDGED)) as frame:
             judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))
-            self._tell("judged", started, f"{number} tasks, {groups} partitions, {found} findings", scanned.files)
+            self._tell(
+                "judged", started, f"{number} tasks, {self.sizes.parts} partitions, {found} findings", scanned.files
+            )
             yield judged
 
     def _judged(self, frame: DataFrame, logs: Sequence[LogPlace], scanned: ScannedFrame) -> JudgedFrame:
@@ -248,20 +328,42 @@ class SparkExecutor:
                 one, other = self.seal.unpacked(row["content"])
                 finding = conflict_finding(one, other, directories)
                 findings.setdefault(row["cluster"], []).append(finding)
+        parts = self._together(parts)
         return JudgedFrame(
-            kinds, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused
+            kinds, [summaries[log.number] for log in logs], codes, findings, parts, scanned.files, scanned.reused,
+            scanned.reading, scanned.producers,
+        )  # fmt: skip
+
+    def _together(self, parts: Sequence[PartFile]) -> list[PartFile]:
+        """Put the small files of each table that has many together, in tasks; return the files that there are then."""
+        tables: dict[str, list[PartFile]] = {}
+        for part in parts:
+            tables.setdefault(part.table, []).append(part)
+        many = [some for some in tables.values() if len(some) > MANY_FILES]
+        batches = [
+            one for some in many for one in batched([(part, part.file.size_bytes) for part in some], TABLE_FILE_BYTES)
+        ]
+        small = [one for one in batches if len(one) > 1]
+        if not small:
+            return list(parts)
+        rows = ((task, write_part(part)) for task, one in enumerate(small) for part in one)
+        written = mapped(spread(self._frame("files", rows, PARTS), len(small), "task"),
+                         PutTogether(self.work, self.reach, self.run), PARTS)  # fmt: skip
+        gone = {part.file.name for one in small for part in one}
+        made = fetched(written.select("content"), f"put {len(gone):,} small files together", self.report)
+        return [part for part in parts if part.file.name not in gone] + list(
+            map(read_part, made["content"].to_pylist())
         )
 
-    def _places(self, logs: Iterable[LogPlace]) -> Iterator[tuple[Any, ...]]:
-        """Yield where each log is, for each share of it."""
+    def _places(self, logs: Iterable[LogPlace]) -> Iterator[Row]:
+        """Yield where each log is, once for all of its shares."""
         for log in logs:
             content = self.seal.packed(log.elsewhere())
-            for share, _ in shares_of(log.shares):
-                yield scan_tasks.routed(log.group, share, log.number, 0, "log", content)
+            yield scan_tasks.routed(log.group, log.shares, log.number, 0, "log", content)
 
     def _routed(
         self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
-    ) -> Iterator[tuple[Any, ...]]:
+    ) -> Iterator[Row]:
         """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
         yield from self._places(logs)
         for of_one in groups_of(logs):
@@ -271,11 +373,17 @@ class SparkExecutor:
             said = _coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
             for number, part in enumerate(said.parts()):
                 content = self.seal.packed(part)
-                for share, _ in shares_of(first.shares):
-                    yield scan_tasks.routed(first.group, share, judge_tasks.COORDINATOR, number, "coordinator", content)
+                yield scan_tasks.routed(
+                    first.group, first.shares, judge_tasks.COORDINATOR, number, "coordinator", content
+                )
 
-    def _frame(self, name: str, rows: Iterable[tuple[Any, ...]], schema: pa.Schema) -> DataFrame:
-        return sent(self.session, f"{self.work}/{name}", rows_of(rows, schema), schema, self.storage)
+    def _frame(self, name: str, rows: Iterable[Row], schema: pa.Schema) -> DataFrame:
+        return sent(self.session, f"{self.work}/{name}", rows_of(rows, schema), schema, self.reach)
+
+    def _to_judges(self, name: str, rows: Iterable[Row]) -> DataFrame:
+        schema = scan_tasks.SCANNED
+        made = scan_tasks.to_each_share
+        return sent(self.session, f"{self.work}/{name}", rows_of(rows, schema), schema, self.reach, made)
 
     def _tell(self, what: str, started: float, parts: str, files: Sequence[Mapping[str, Any]]) -> None:
         seconds, size = time.monotonic() - started, sum(about["size_bytes"] for about in files)
@@ -307,6 +415,11 @@ def _contents(rows: list[tuple[int, int, str, pa.RecordBatch, int]]) -> Iterator
 def _in_turn(rows: DataFrame, number: int) -> DataFrame:
     """Give groups and shares to tasks in turn: the shares of one log are about as big, and each has its own task."""
     return spread(rows.withColumn("task", (F.col("group") + F.col("share")) % number), number, "task").drop("task")
+
+
+def _in_tasks(places: Iterable[SegmentPlace]) -> Iterator[SegmentPlace]:
+    """Give places to tasks in turn."""
+    return (replace(place, task=number % _AGAIN) for number, place in enumerate(places))
 
 
 def _key_shares(logs: Sequence[LogPlace]) -> int:

@@ -10,27 +10,33 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import SparkContext, StorageLevel
+from pyspark import InheritableThread, SparkContext, StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema, to_arrow_schema
 from pyspark.sql.types import StructType
 
-from kafkalog.files.object_stores import StorageOptions
-from kafkalog_spark.between_tasks import Seal, begin_task
+from kafkalog.kernel.slots import secret_bits
+from kafkalog.quantities import bytes_of
+from kafkalog_spark.between_tasks import FileAccess, Seal, begin_task
 from kafkalog_spark.parts import NOT_SHARED, filesystem_of
 
 __all__ = [
+    "IS_OURS",
     "SILENT_S",
+    "context_of",
+    "cores_of",
     "fetched",
     "has_data_sources",
     "kept",
     "mapped",
+    "most_results",
     "read_sent",
     "sealed_tasks",
     "sent",
@@ -39,6 +45,8 @@ __all__ = [
 ]
 
 Batches = Iterable[pa.RecordBatch]
+
+_MOST_CORES: Final = 1 << 16  # without a limit Spark says two thousand million executors
 
 SILENT_S: Final = 30.0  # s, between lines of progress while a job runs
 
@@ -53,23 +61,32 @@ def spread(frame: DataFrame, number: int, key: str) -> DataFrame:
     return frame.repartition(number, key)
 
 
+# Whether the session was started for the job that is at work here: then nobody else reads what the JVM logs.
+IS_OURS: Final[ContextVar[bool]] = ContextVar("IS_OURS", default=False)
+
+
 def fetched(frame: DataFrame, what: str, tell: Callable[[str], object]) -> pa.Table:
     """Fetch all rows; `what` describes the job in Spark's page, `tell` gets a line each half minute until it is done.
 
-    Spark Connect has no context to ask, so nothing is said there. A signal cancels the job: who only closed the
-    connection would wait for it, and let the JVM log a trace.
+    Spark Connect has no context to ask, so nothing is said there. A signal cancels this job, and nobody else's: who
+    only closed the connection would wait for it, and let the JVM log a trace.
     """
-    context, table = _context(frame), Future[pa.Table]()
+    context, table = context_of(frame.sparkSession), Future[pa.Table]()
+    tag = f"kafkalog-{secret_bits(64):016x}"
 
     def fetch() -> None:
         try:
             if context is not None:
-                context.setJobDescription(f"kafkalog: {what}")  # of this thread
+                context.setJobDescription(f"kafkalog: {what}")  # of this thread, as the tag
+                context.addJobTag(tag)
             table.set_result(_collected(frame))
         except BaseException as error:  # raised where it is waited for
             table.set_exception(error)
 
-    threading.Thread(target=fetch, daemon=True).start()
+    if context is None:
+        threading.Thread(target=fetch, daemon=True).start()
+    else:
+        InheritableThread(target=fetch, daemon=True).start()  # with the group, pool and tags of this thread
     try:
         while not wait([table], SILENT_S).done:
             _tell(context, what, tell)
@@ -77,8 +94,9 @@ def fetched(frame: DataFrame, what: str, tell: Callable[[str], object]) -> pa.Ta
     except (KeyboardInterrupt, SystemExit):
         if context is not None:
             with suppress(Exception):  # the JVM may have got the signal, too
-                context.setLogLevel("OFF")
-                context.cancelAllJobs()
+                if IS_OURS.get():
+                    context.setLogLevel("OFF")
+                context.cancelJobsWithTag(tag)
         raise
 
 
@@ -91,10 +109,28 @@ def _collected(frame: DataFrame) -> pa.Table:
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def _context(frame: DataFrame) -> SparkContext | None:
+def cores_of(session: SparkSession) -> int | None:
+    """Return how many cores a session has, or may get; None where it does not say."""
+    context = context_of(session)
+    if context is None:
+        return None
+    conf = context.getConf()
+    most = int(conf.get("spark.dynamicAllocation.maxExecutors", "0")) * int(conf.get("spark.executor.cores", "1"))
+    return max(context.defaultParallelism, min(most, _MOST_CORES))
+
+
+def most_results(session: SparkSession) -> int | None:
+    """Return how many bytes of results the driver takes of one job; None where there is no limit, or none is said."""
+    context = context_of(session)
+    text = "0" if context is None else context.getConf().get("spark.driver.maxResultSize", "1g")
+    return bytes_of(text) or None
+
+
+def context_of(session: SparkSession) -> SparkContext | None:
+    """Return a session's context; Spark Connect has none."""
     try:
-        return frame.sparkSession.sparkContext
-    except PySparkException:  # Spark Connect
+        return session.sparkContext
+    except PySparkException:
         return None
 
 
@@ -156,10 +192,14 @@ def kept(frame: DataFrame) -> Iterator[DataFrame]:
 _FILE_BYTES: Final = 32 << 20  # of a file, which one task reads
 
 
-def sent(session: SparkSession, folder: str, rows: Batches, schema: pa.Schema, storage: StorageOptions) -> DataFrame:
-    """Give rows to Spark by files in a folder, which is made."""
+def sent(
+    session: SparkSession, folder: str, rows: Batches, schema: pa.Schema, reach: FileAccess,
+    made: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
+) -> DataFrame:  # fmt: skip
+    """Give rows to Spark by files in a folder, which is made; `made` is what tasks make of what they read there."""
     number = write_sent(folder, rows, schema)
-    return mapped(session.range(0, number, 1, number), partial(read_sent, folder=folder, storage=storage), schema)
+    read = partial(read_sent, folder=folder, reach=reach, made=made)
+    return mapped(session.range(0, number, 1, number), read, schema)
 
 
 def write_sent(folder: str, batches: Batches, schema: pa.Schema) -> int:
@@ -188,12 +228,14 @@ def _fill(file: pa.ipc.RecordBatchStreamWriter, batches: Iterator[pa.RecordBatch
     return False
 
 
-def read_sent(batches: Batches, folder: str, storage: StorageOptions) -> Iterator[pa.RecordBatch]:
+def read_sent(
+    batches: Batches, folder: str, reach: FileAccess, made: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of the files whose numbers come; what runs in tasks.
 
     Raises OSError, with `NOT_SHARED` first, on a machine that does not have what the driver wrote.
     """
-    begin_task(storage)
+    begin_task(reach)
     filesystem, path = filesystem_of(folder)
     for batch in batches:
         for number in batch[0].to_pylist():
@@ -202,4 +244,4 @@ def read_sent(batches: Batches, folder: str, storage: StorageOptions) -> Iterato
             except FileNotFoundError as error:
                 raise OSError(f"{NOT_SHARED}{folder}") from error
             with stream, pa.ipc.open_stream(stream) as file:
-                yield from file
+                yield from file if made is None else map(made, file)

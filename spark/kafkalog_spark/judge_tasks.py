@@ -38,7 +38,7 @@ from kafkalog.auditing.transactions import (
     own_epoch_keys,
 )
 from kafkalog.columns.table import Columns
-from kafkalog.files.object_stores import StorageOptions, requests_here
+from kafkalog.files.object_stores import requests_here
 from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
@@ -47,7 +47,7 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS, GAPS, NOTABLE, PRODUCERS, TRANSACTIONS
 from kafkalog.tables.manifest import Run
-from kafkalog_spark.between_tasks import Row, Seal, begin_task, cells, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Row, Seal, begin_task, cells, rows_of
 from kafkalog_spark.parts import PartFiles, TableRows, part_rows
 from kafkalog_spark.scan_tasks import KEPT
 
@@ -108,14 +108,14 @@ class Judge:
     tables: tuple[str, ...]
     kinds: tuple[str, ...]
     work: str
-    storage: StorageOptions
+    reach: FileAccess
     key_shares: int
     kept: KeptScans
     seal: Seal
     run: Run | None
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        begin_task(self.storage)
+        begin_task(self.reach)
         with PartFiles(self.work, self.run) as files:
             yield from rows_of(self._rows(batches, files), JUDGED)
 
@@ -139,7 +139,7 @@ class Judge:
                     coordinator = Coordinator.of_parts(self.seal.unpacked(part) for _, part in content)
                     continue
                 assert content[0][0] == "log"  # its row sorts before all others
-                logs.append(_place(self.seal, content[0][1]))
+                logs.append(_place(self.seal, self.kept, content[0][1]))
                 scans[number] = joined(content[1:], partial(kept_scan, self.kept, logs[-1]))
             yield from self._judged(share, logs, scans, coordinator, tables)
         asked = requests_here() - before
@@ -183,28 +183,30 @@ class OpenOffsets:
     Its rows come as those of ``Judge``, but without the coordinator's.
     """
 
-    storage: StorageOptions
+    reach: FileAccess
     kept: KeptScans
     seal: Seal
     most: int
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        begin_task(self.storage)
+        begin_task(self.reach)
         yield from rows_of(self._rows(batches), OPENED)
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
         rows = cells(batches, "share", "log", "kind", "content")
         for (share, number), of_log in groupby(rows, key=itemgetter(0, 1)):
             (_, _, _, content), *others = of_log  # the log's own row sorts before all others
-            place = _place(self.seal, content)
+            place = _place(self.seal, self.kept, content)
             scans = joined((row[2:] for row in others), partial(kept_scan, self.kept, place))
             offsets = open_offsets(place.directory, scans, Share(share, place.shares))
             yield (number, len(offsets), offsets[: self.most].tobytes())
 
 
-def _place(seal: Seal, content: bytes) -> LogPlace:
+def _place(seal: Seal, kept: KeptScans, content: bytes) -> LogPlace:
     """Return where a log is; of its remote objects each has the size that its listing said."""
     found: LogPlace = seal.unpacked(content)
+    if kept.keeping.is_elsewhere:
+        found = found.by_size_and_time()
     if found.directory.tier is not None:
         found.directory.tier.expect_sizes()
     return found

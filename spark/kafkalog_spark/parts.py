@@ -6,10 +6,12 @@ import hashlib
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
 from typing import Final, NamedTuple, Self
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import fs
 
 from kafkalog.errors import UnreadableError
@@ -17,15 +19,17 @@ from kafkalog.files.object_stores import file_system
 from kafkalog.tables import TABLES, Table
 from kafkalog.tables.arrow import ParquetFile, arrow_batches, arrow_schema
 from kafkalog.tables.manifest import Run, TableFile
-from kafkalog_spark.between_tasks import Row
+from kafkalog_spark.between_tasks import FileAccess, Row, begin_task, cells, rows_of
 
 __all__ = [
     "CANNOT_WRITE",
     "NOT_SHARED",
     "PART",
+    "PARTS",
     "HashedStream",
     "PartFile",
     "PartFiles",
+    "PutTogether",
     "TableRows",
     "filesystem_of",
     "part_rows",
@@ -39,6 +43,7 @@ NOT_SHARED: Final = "kafkalog does not see here what the driver wrote: "
 PART: Final = "part"  # the kind of a row whose content is a file of a table
 _TOGETHER: Final = 1 << 12  # rows of a table
 _FILE_BYTES: Final = 64 << 20  # of a file, approximately
+_PUT_TOGETHER: Final = 512 << 20  # ditto, of small ones together
 
 
 def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
@@ -110,8 +115,9 @@ class PartFiles:
     Of a task that runs twice the driver takes the files of one run: each run's have names of their own.
     """
 
-    def __init__(self, folder: str, run: Run | None = None) -> None:
+    def __init__(self, folder: str, run: Run | None = None, file_bytes: int = _FILE_BYTES) -> None:
         self._run = run
+        self._file_bytes = file_bytes
         self._filesystem, self._folder = filesystem_of(folder)
         self._open: dict[str, tuple[str, HashedStream, ParquetFile]] = {}
         self._made: list[str] = []
@@ -133,10 +139,17 @@ class PartFiles:
                 self._open[table] = name, stream, ParquetFile(stream, arrow_schema(TABLES[table]), self._run)
             _, stream, file = self._open[table]
             file.write_batch(batch)
-            if stream.size >= _FILE_BYTES:
+            if stream.size >= self._file_bytes:
                 yield self._close(table)
         except OSError as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
+
+    def read_rows(self, part: PartFile) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file that a task of this job wrote."""
+        schema = arrow_schema(TABLES[part.table])
+        with self._filesystem.open_input_file(f"{self._folder}/{part.file.name}") as stream:
+            for batch in pq.ParquetFile(stream).iter_batches(_TOGETHER):
+                yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
 
     def close(self) -> Iterator[PartFile]:
         """Complete all files; yield them."""
@@ -163,6 +176,31 @@ class PartFiles:
         file.close()
         stream.close()
         return PartFile(table, stream.file(name, file.rows))
+
+
+PARTS: Final = pa.schema([("task", pa.int32()), ("content", pa.binary())])  # files, and which task takes them
+
+
+@dataclass(frozen=True, slots=True)
+class PutTogether:
+    """Writes the rows of small files in the folder `work` again, to one file for each task and table."""
+
+    work: str
+    reach: FileAccess
+    run: Run | None
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begin_task(self.reach)
+        with PartFiles(self.work, self.run, _PUT_TOGETHER) as files:
+            yield from rows_of(((0, write_part(part)) for part in self._written(batches, files)), PARTS)
+
+    @staticmethod
+    def _written(batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[PartFile]:
+        for (content,) in cells(batches, "content"):
+            part = read_part(content)
+            for batch in files.read_rows(part):
+                yield from files.write_rows(part.table, batch)
+        yield from files.close()
 
 
 class TableRows:

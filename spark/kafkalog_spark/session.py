@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Final
 
 from pyspark import SparkConf, SparkContext
-from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from kafkalog.auditing.pipeline import SHARE_BYTES, SPLIT_BYTES
+from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.files.object_stores import StorageOptions, set_storage_options
+from kafkalog.narrowing import EVERYTHING, Narrowing
+from kafkalog_spark.frames import IS_OURS, context_of
 
 __all__ = ["JobPlan", "active_session", "at_work", "configured", "open_session", "setting_of", "settings", "stop"]
 
@@ -39,28 +40,35 @@ _WHILE_AT_WORK: Final = {
     "spark.sql.execution.arrow.pyspark.validateSchema.enabled": "true",
 }
 _CHILDREN: Final = Path("/proc/thread-self/children")
-# Where each stage has as many tasks as it asks for, plans that change while they run only make more jobs.
-_PLANNED: Final = {"spark.sql.adaptive.enabled": "false"}
 
 
 @dataclass(frozen=True, slots=True)
 class JobPlan:
     """How a job works: how much one task reads or judges, how stores are reached, whom it tells how far it is.
 
+    The producers of logs of `share_bytes` are shared out; without it the job's size and the cores decide.
     `storage` is for stores that the environment of driver and executors does not describe; `begun` is when the run
-    began, in seconds, by default now. With `fail_on_corrupt` it stops over damaged bytes.
+    began, in seconds, by default now. With `hashed` each file's SHA-256 is computed. With `fail_on_corrupt` it stops
+    over damaged bytes. `is_ours` says that the session was started for this job. Of the logs that `narrowing` leaves
+    out, only the state topic is read.
     """
 
     split_bytes: int = SPLIT_BYTES
-    share_bytes: int = SHARE_BYTES
+    share_bytes: int | None = None
     storage: StorageOptions = field(default_factory=StorageOptions)
     progress: Callable[[str], object] = lambda _: None
     begun: float | None = None
+    hashed: bool = False
     fail_on_corrupt: bool = False
+    is_ours: bool = False
+    narrowing: Narrowing = EVERYTHING
 
 
 def open_session(master: str | None = None, conf: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the running session, or start one; the master is set only if one is given."""
+    """Return the running session as it is, or start one; the master is set only if one is given."""
+    running = active_session()
+    if running is not None:
+        return running
     defaults = dict(_ALWAYS)
     if master is not None and master.startswith("local"):
         defaults |= {} if master.startswith("local-cluster") else _ON_ONE_MACHINE
@@ -84,8 +92,9 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
         raise
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, handler)  # Spark sets one of its own, which leaves a stack trace
-    with suppress(PySparkException):  # Spark Connect has no context
-        session.sparkContext.setLogLevel("WARN")
+    context = context_of(session)
+    if context is not None:
+        context.setLogLevel("WARN")
     return session
 
 
@@ -129,15 +138,32 @@ def active_session() -> SparkSession | None:
 
 
 @contextmanager
-def at_work(session: SparkSession, storage: StorageOptions, *, planned: bool = False) -> Iterator[None]:
-    """Set how the driver reaches object stores, and what the tasks rely on, which is restored afterwards.
+def at_work(session: SparkSession, plan: JobPlan) -> Iterator[SparkSession]:
+    """Give a session for one job's work, beside that of the caller, and set how the driver reaches object stores.
 
-    `planned` says that each stage has its number of tasks.
+    The caller's settings stay as they are. Spark Connect, which has no context, works in the caller's session, whose
+    settings are restored.
     """
-    set_storage_options(storage)
-    settings = _WHILE_AT_WORK | (_PLANNED if planned else {})
-    before = {key: session.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
+    set_storage_options(plan.storage)
+    if context_of(session) is None:
+        with _set_for_now(session):
+            yield session
+        return
+    mine = session.newSession()
+    for key, value in _WHILE_AT_WORK.items():
+        mine.conf.set(key, value)
+    before = IS_OURS.set(plan.is_ours)
+    try:
+        with _interrupts_of_python():
+            yield mine
+    finally:
+        IS_OURS.reset(before)
+
+
+@contextmanager
+def _set_for_now(session: SparkSession) -> Iterator[None]:
+    before = {key: session.conf.get(key, None) for key in _WHILE_AT_WORK}
+    for key, value in _WHILE_AT_WORK.items():
         session.conf.set(key, value)
     try:
         yield
@@ -147,6 +173,24 @@ def at_work(session: SparkSession, storage: StorageOptions, *, planned: bool = F
                 session.conf.unset(key)
             else:
                 session.conf.set(key, old)
+
+
+@contextmanager
+def _interrupts_of_python() -> Iterator[None]:
+    """Let an interrupt raise KeyboardInterrupt: Spark's own handler cancels the jobs of everybody first."""
+    handler = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not _is_of_spark(handler):
+        yield
+        return
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+
+
+def _is_of_spark(handler: object) -> bool:
+    return str(getattr(handler, "__module__", "")).startswith("pyspark.")
 
 
 def settings(session: SparkSession) -> dict[str, str]:

@@ -29,6 +29,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.log_dirs.remote_store import remote_given
 from kafkalog.queries.given_logs import segments_with
 from kafkalog.segments.file_rows import finding_rows
+from kafkalog_spark.between_tasks import FileAccess, begin_task
 from kafkalog_spark.request import Request
 
 if TYPE_CHECKING:
@@ -40,12 +41,16 @@ __all__ = ["Task", "log_tasks", "open_all", "planned", "read_view", "rows_of_tas
 
 @dataclass
 class Task:
-    """A task's share: segments, or partitions with all their logs; `around` is by cluster, packed. `rows` are given."""
+    """A task's share: segments, or partitions with all their logs; `around` is by cluster, packed. `rows` are given.
+
+    `roots` are the log directories out of which no link is followed.
+    """
 
     pieces: list[SegmentPlace] = field(default_factory=list)
     groups: list[list[LogPlace]] = field(default_factory=list)
     around: dict[int, bytes] = field(default_factory=dict)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
+    roots: tuple[str, ...] = ()
 
 
 def planned(request: Request) -> list[Task]:
@@ -53,10 +58,10 @@ def planned(request: Request) -> list[Task]:
     from kafkalog_spark.source_views import VIEWS
 
     clusters, refused = open_all(request, strict=request.view != "findings")
-    view = VIEWS[request.view]
-    if view.reads_logs(request.names(view)):
-        return log_tasks(request, clusters, refused)
-    return segment_tasks(request, clusters)
+    view, roots = VIEWS[request.view], FileAccess.of(request.storage, clusters).roots
+    is_of_logs = view.reads_logs(request.names(view))
+    tasks = log_tasks(request, clusters, refused) if is_of_logs else segment_tasks(request, clusters)
+    return [replace(task, roots=roots) for task in tasks]
 
 
 def open_all(request: Request, *, strict: bool) -> tuple[list[Cluster], list[Finding]]:
@@ -158,7 +163,7 @@ def rows_of_task(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     from kafkalog.tables.arrow import gathered
     from kafkalog_spark.source_views import VIEWS, log_batches, segment_batches, told_batches
 
-    set_storage_options(request.storage)
+    begin_task(FileAccess(request.storage, task.roots))
     view = VIEWS[request.view]
     names = request.names(view)
     if request.view == "findings":

@@ -32,7 +32,6 @@ from kafkalog.auditing.space import (
     tier_rows,
 )
 from kafkalog.files.limits import Limits
-from kafkalog.files.object_stores import StorageOptions
 from kafkalog.tables import TABLES
 from kafkalog.tables.space_tables import (
     CLOCKS,
@@ -42,7 +41,7 @@ from kafkalog.tables.space_tables import (
     SPACE_TIERS,
     TRANSACTION_COSTS,
 )
-from kafkalog_spark.between_tasks import Row, Seal, begin_task, cells, rows_of
+from kafkalog_spark.between_tasks import FileAccess, Row, Seal, begin_task, cells, rows_of
 from kafkalog_spark.parts import PartFiles, TableRows, part_rows
 
 __all__ = ["DIRECTORIES", "MADE", "READ", "About", "JoinSpace", "JudgeSpace", "ReadSpace", "states"]
@@ -68,11 +67,11 @@ class ReadSpace:
 
     settings: Mapping[int, Settings]
     limits: Limits
-    storage: StorageOptions
+    reach: FileAccess
     seal: Seal
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        begin_task(self.storage)
+        begin_task(self.reach)
         for number, content in cells(batches, "number", "content"):
             cluster, node, directory = self.seal.unpacked(content)
             log = read_space(node, directory, self.settings[cluster], self.limits)
@@ -82,9 +81,9 @@ class ReadSpace:
             )
 
 
-def states(batches: Batches, limits: Limits, storage: StorageOptions, seal: Seal) -> Iterator[pa.RecordBatch]:
+def states(batches: Batches, limits: Limits, reach: FileAccess, seal: Seal) -> Iterator[pa.RecordBatch]:
     """Read the state topic of each cluster, whose directories come together."""
-    begin_task(storage)
+    begin_task(reach)
     for cluster, rows in groupby(cells(batches, "cluster", "content"), key=lambda row: row[0]):
         state = read_state_topic([seal.unpacked(content) for _, content in rows], limits)
         yield from rows_of([("state", cluster, b"", seal.packed(state))], MADE)
@@ -103,12 +102,12 @@ class About:
 class _TableTask:
     """A task that writes rows of tables to files in the folder `work`."""
 
-    storage: StorageOptions
+    reach: FileAccess
     seal: Seal
     work: str
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        begin_task(self.storage)
+        begin_task(self.reach)
         with PartFiles(self.work) as files:
             tables = TableRows(TABLES, lambda table, _, batch: part_rows(files.write_rows(table, batch), *_OF_FILE))
             last = (rows for make in (tables.rest, lambda: part_rows(files.close(), *_OF_FILE)) for rows in make())

@@ -111,6 +111,7 @@ def fault(session: SparkSession, folder: Path, name: str, paths: Sequence[str]) 
         done = run(session, paths, folder / name, tables=TABLES, split_bytes=1 << 20, progress=kill_when_told)
     if killer is not None:
         killer.join()
+    done.session = done.output = None  # type: ignore[assignment]  # who reads it has neither
     report = Report(done, killed, *(Counter(Trouble(seen).tasks(one)) for one in ("scan", "judge")))
     (folder / f"{name}.pickle").write_bytes(pickle.dumps(report))
 

@@ -26,6 +26,7 @@ from kafkalog.findings import Severity
 from kafkalog.segments.readers import batches
 from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import FINDINGS
+from kafkalog_spark import executor
 from kafkalog_spark.bulk_audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases, materialize
 from offsets_topic import Write, commit_key, commit_value, write_offsets
@@ -58,6 +59,19 @@ def test_the_producers_of_a_log_are_shared_out(
     done = run(spark, paths, tmp_path / "out", tables=tables, share_bytes=4096)
 
     held(done, tmp_path / "out", audit(paths), tables)
+
+
+def test_small_files_of_a_table_are_put_together(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    """Of many judges each writes some rows of each table: they are in one file then, and no row is lost."""
+    monkeypatch.setattr(executor, "MANY_FILES", 1)
+    done = run(spark, SOME, tmp_path / "out", split_bytes=1)
+
+    held(done, tmp_path / "out", audit(SOME))
+    files = listed(tmp_path / "out")
+    assert len(files["transactions"]) == 1
+    assert len(files["findings"]) == 2  # the driver's own, too
 
 
 def test_a_run_has_one_limit(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,9 +12,9 @@ from held import ALL_TABLES, held
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError
-from kafkalog_cli.submit import jvm_in_words
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
+from kafkalog_spark.ended_jobs import jvm_in_words
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.session import JobPlan
 from kept import SEGMENTS, broker

@@ -19,8 +19,9 @@ import pytest
 from invoke import kafkalog
 from kafkalog.errors import OutputError, UnreadableError
 from kafkalog.exit_status import Exit
-from kafkalog_cli.submit import bulk_audit, bulk_space, jvm_in_words
+from kafkalog_cli.submit import bulk_audit, bulk_space
 from kafkalog_spark import frames
+from kafkalog_spark.ended_jobs import jvm_in_words
 from official import FIXTURES, ROOT
 
 if TYPE_CHECKING:

@@ -229,8 +229,10 @@ def _on_spark(paths: Sequence[str], showing: Showing, chosen: _Filter, way: _Way
         raise click.UsageError("--engine spark writes Parquet: name a new directory with -o DIR.")
     if way.confirm is not None:
         raise click.UsageError("--confirm works only with --engine local.")
-    if chosen:
-        raise click.UsageError("Filters work only with --engine local: Spark writes whole tables, query them.")
+    if chosen.state or chosen.narrowing.of_producers:
+        raise click.UsageError(
+            "With --engine spark only --topic and --partition choose what is read; ask the tables for the rest."
+        )
     from kafkalog_cli.submit import run_bulk
 
     return run_bulk(paths, target.remote or str(target.path), overwrite=target.overwrite, master=way.master)

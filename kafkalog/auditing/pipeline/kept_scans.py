@@ -12,6 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import platform
 import time
 import zlib
 from collections import Counter
@@ -180,11 +181,23 @@ class PlaceScan:
 class Keeping:
     """How tasks scan: what they find goes to `folder`, if there is one.
 
-    `hashed` means that all bytes are read, and that only a kept scan with the same SHA-256 is taken.
+    `hashed` means that all bytes are read, and that only a kept scan with the same SHA-256 is taken. On another machine
+    than that which the files were `listed_on` they may have other inodes, as with FUSE, CSI or a copy for each node:
+    there a file is itself by its size, its time, and the CRCs of its first and last batch's headers.
     """
 
     folder: ScanFolder | None = None
     hashed: bool = False
+    listed_on: str = field(default_factory=platform.node)
+
+    @property
+    def is_elsewhere(self) -> bool:
+        """Say whether this is another machine than that which the files were listed on."""
+        return platform.node() != self.listed_on
+
+    def _as_listed(self, now: FileIdentity, then: FileIdentity) -> FileIdentity:
+        """Return which file is there now, with an inode that can be compared with the listed one's."""
+        return now._replace(inode=then.inode) if self.is_elsewhere else now
 
     def scan(self, place: SegmentPlace, limits: Limits) -> PlaceScan:
         """Take a segment's scan where it was kept, or scan the segment."""
@@ -217,8 +230,9 @@ class Keeping:
             if about.key != known.key or (self.hashed and about.sha256 != sha256):
                 return None
             now = fingerprint(place.segment.path, (0, about.last_position))
-            same = now.identity.inode == about.inode != 0 or now.etag == about.etag != ""
-            if now.identity != known.file or now.sums != (about.first_sum, about.last_sum):
+            identity = self._as_listed(now.identity, known.file)
+            same = identity.inode == about.inode != 0 or now.etag == about.etag != ""
+            if identity != known.file or now.sums != (about.first_sum, about.last_sum):
                 return None
             if known.by_inode and not same:
                 return None
@@ -259,7 +273,7 @@ class Keeping:
             now = fingerprint(place.segment.path, (0, scan.last_position))
         except UnreadableError:
             return
-        if now.identity == known.file:
+        if self._as_listed(now.identity, known.file) == known.file:
             first, last = now.sums
             about = KeptAbout(
                 time.time_ns() // 1_000_000, known.file.inode, scan.last_position, first, last, known.key, now.etag,

@@ -47,8 +47,13 @@ class LogPlace:
     directory: PartitionDirectory
 
     def elsewhere(self) -> LogPlace:
-        """Return the place as it is sent to another machine, which has devices and inodes of its own."""
+        """Return the place as it is sent to another process, whose machine may have other devices and inodes."""
         return replace(self, node=replace(self.node, identity=self.node.identity.elsewhere()))
+
+    def by_size_and_time(self) -> LogPlace:
+        """Return the place as another machine can compare it: its files by size and time, without their inodes."""
+        files = {name: None if one is None else one._replace(inode=0) for name, one in self.directory.files.items()}
+        return replace(self, directory=replace(self.directory, files=files, itself=None))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,14 @@ from kafkalog.auditing.transactions.atomicity import (
     conflicts,
     own_epoch_keys,
 )
-from kafkalog.auditing.transactions.audit_result import Audit, ClusterAudit, Reused, narrowed
+from kafkalog.auditing.transactions.audit_result import (
+    Audit,
+    ClusterAudit,
+    Reused,
+    concerns,
+    coordinator_of,
+    narrowed,
+)
 from kafkalog.auditing.transactions.contradictions import Contradictions, may_lack_its_end
 from kafkalog.auditing.transactions.judging import (
     Judgement,
@@ -86,9 +93,11 @@ __all__ = [
     "audit_columns",
     "audit_rows",
     "brokers_of",
+    "concerns",
     "conflict_finding",
     "conflicts",
     "coordinator_batches",
+    "coordinator_of",
     "coordinator_rows",
     "decision_keys",
     "fates_after_salvage",

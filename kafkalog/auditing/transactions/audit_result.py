@@ -57,6 +57,12 @@ class Reused:
         oldest = scanned_ms if self.oldest_ms < 0 else min(self.oldest_ms, scanned_ms)
         return replace(self, taken=self.taken + 1, oldest_ms=oldest)
 
+    def joined(self, other: Reused) -> Reused:
+        """Count the segments of both; this one says whether they were hashed."""
+        oldest = [one.oldest_ms for one in (self, other) if one.oldest_ms >= 0]
+        counted = (self.scanned + other.scanned, self.resumed + other.resumed, self.taken + other.taken)
+        return Reused(*counted, min(oldest, default=-1), self.hashed)
+
     @property
     def segments(self) -> int:
         """Return the number of all segments."""
@@ -138,12 +144,7 @@ def narrowed(audit: Audit, narrowing: Narrowing) -> Audit:
 def _refuse_nothing(audit: Audit, narrowing: Narrowing) -> None:
     """Raise NothingMatchesError if a part of the narrowing, after those before it, leaves nothing."""
     places = {(log.partition.directory.topic, log.partition.directory.partition) for log in _logs(audit)}
-    topics = {topic for topic, _ in places}
-    if not any(matches(topic, narrowing.topics) for topic in topics):
-        raise nothing_matches("topic", narrowing.topics, topics)
-    if not any(narrowing.log(*place) for place in places):
-        numbers = (number for topic, number in places if matches(topic, narrowing.topics))
-        raise nothing_matches("partition", [replace(narrowing, topics=()).words().removeprefix("partition ")], numbers)
+    narrowing.refuse_nothing(places)
     names = {name for cluster in audit.clusters for name in cluster.coordinator.states.ids}
     if narrowing.transactional_ids and not any(matches(name, narrowing.transactional_ids) for name in names):
         raise nothing_matches("transactional id", narrowing.transactional_ids, names)
@@ -198,18 +199,25 @@ def _of_cluster(cluster: ClusterAudit, narrowing: Narrowing) -> ClusterAudit:
         logs = [log for log in found if len(log.verdicts.rows) or len(log.partition.producers)]
 
     def is_kept(finding: Finding) -> bool:
-        """Say whether a finding counts; what could not be read may be about all logs."""
-        if finding.topic is None and is_not_read(finding):
-            return True
-        meant = not narrowing.of_logs or narrowing.log(finding.topic, finding.partition)
-        return meant and (producers is None or finding.producer_id in producers)
+        counts = concerns(narrowing, finding)
+        return counts and (producers is None or finding.producer_id in producers or _may_be_about_all(finding))
 
     logs = [replace(log, findings=[*filter(is_kept, log.findings)]) for log in logs]
     nodes = [replace(node, findings=[*filter(is_kept, node.findings)]) for node in cluster.nodes]
+    here = np.array(list(_producers(logs)), np.int64)
     return replace(
         cluster, nodes=nodes, logs=logs, findings=[*filter(is_kept, cluster.findings)],
-        coordinator=_of_coordinator(cluster.coordinator, narrowing, producers, logs),
+        coordinator=coordinator_of(cluster.coordinator, narrowing, producers, here),
     )  # fmt: skip
+
+
+def concerns(narrowing: Narrowing, finding: Finding) -> bool:
+    """Say whether a finding counts where some logs are meant; what could not be read may be about all logs."""
+    return _may_be_about_all(finding) or not narrowing.of_logs or narrowing.log(finding.topic, finding.partition)
+
+
+def _may_be_about_all(finding: Finding) -> bool:
+    return finding.topic is None and is_not_read(finding)
 
 
 def _of_producers(log: LogAudit, producers: NDArray[np.int64]) -> LogAudit:
@@ -226,10 +234,13 @@ def _of_producers(log: LogAudit, producers: NDArray[np.int64]) -> LogAudit:
     return replace(log, partition=partition, verdicts=verdicts, judged=judged, unidentified=unidentified(judged))
 
 
-def _of_coordinator(
-    coordinator: Coordinator, narrowing: Narrowing, producers: set[int] | None, logs: list[LogAudit]
+def coordinator_of(
+    coordinator: Coordinator, narrowing: Narrowing, producers: set[int] | None, wrote_here: NDArray[np.int64]
 ) -> Coordinator:
-    """Return the records of the chosen ids: those that are named, and of these that listed or wrote to the logs."""
+    """Return the records of the chosen ids: those that are named, and of these that listed or wrote to the logs.
+
+    `wrote_here` are the producers in the chosen logs.
+    """
     states, meant = coordinator.states, _of_ids(coordinator, narrowing)
     if producers is not None:
         has_one = np.zeros(len(meant), bool)
@@ -237,7 +248,7 @@ def _of_coordinator(
         meant &= has_one
     if narrowing.of_logs:
         touches = np.zeros(len(meant), bool)
-        wrote = coordinator.names_of(np.array(list(_producers(logs)), np.int64))
+        wrote = coordinator.names_of(wrote_here)
         touches[wrote[wrote >= 0]] = True
         rows, listed = states.listed_by(np.arange(len(states)))
         topics, partitions = states.listed["topic"][listed], states.listed["partition"][listed]
