@@ -111,7 +111,7 @@ class ClusterTables:
     of a cause of which some are not. Partitions that are `cut` may have more aborted transactions than `transactions`
     has: if that `is_whole`, only ones that their producers aborted. `gaps` are those
     that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
-    topic's, oldest first. `groups` are the groups in the partitions that a finding is about. `directories` are those
+    topic's, oldest first. `groups` are those that committed offsets. `directories` are those
     that were given.
     """
 
@@ -187,6 +187,7 @@ def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
         cluster.cluster_id, rows, cluster.coordinator, cluster.metadata, cluster.nodes, cluster.now, aborts
     )  # fmt: skip
     _take_partitions(tables, (log.partition for log in cluster.logs))
+    tables.groups = cluster.groups
     return tables
 
 
@@ -228,7 +229,7 @@ def tables_of_rows(
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             tables.steps[name] = steps
     _take_leadership(tables, metadata, nodes)
-    tables.groups = CommittedGroups(nodes, _places_of(tables))
+    tables.groups = CommittedGroups(nodes)
     leaderless = (TopicPartition.of(row) for row in tables.findings if row["code"] == LEADERLESS)
     tables.ids_of = {one: coordinator.ids_in(one.partition) for one in leaderless if one.topic == STATE_TOPIC}
     return tables
@@ -274,17 +275,17 @@ def _without_old(rows: list[Row], of_others: Collection[int], cut: set[TopicPart
 
 def tables_of_files(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
-    partitions: Iterable[PartitionAudit], clusters: Sequence[tuple[Sequence[LogDirectory], Metadata | None]],
+    partitions: Iterable[PartitionAudit],
+    clusters: Sequence[tuple[Sequence[LogDirectory], Metadata | None, CommittedGroups]],
 ) -> ClusterTables:  # fmt: skip
     """Return what a verification knows: rows of its ``findings`` and ``logs``, the gaps of its logs, who led them."""
-    directories = tuple(node.path for nodes, _ in clusters for node in nodes)
+    directories = tuple(node.path for nodes, *_ in clusters for node in nodes)
     tables = ClusterTables(cluster_id, directories, _explained(findings))
     _take_logs(tables, _named(LOGS, logs))
     _take_partitions(tables, partitions)
     if len(clusters) == 1:  # else a partition's name is not one partition
-        ((nodes, metadata),) = clusters
+        ((nodes, metadata, tables.groups),) = clusters
         _take_leadership(tables, metadata, nodes)
-        tables.groups = CommittedGroups(nodes, _places_of(tables))
     return tables
 
 

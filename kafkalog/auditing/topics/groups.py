@@ -20,6 +20,7 @@ from kafkalog.auditing.topics.commits import (
     CommitKeys,
     Commits,
     Committed,
+    GroupStep,
     InForce,
     Names,
     OffsetBlocks,
@@ -47,6 +48,7 @@ from kafkalog.auditing.topics.topic_logs import (
 )
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.few_of_many import grouped
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import Each, each_of, job_count
@@ -80,7 +82,6 @@ __all__ = [
     "group_of",
     "group_rows",
     "offsets_rows",
-    "stranded_groups",
 ]
 
 # One partition of ``__consumer_offsets``: its groups and their commits, as rows.
@@ -213,7 +214,22 @@ class GroupLog:
             block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
             for columns in self._committed.columns(log, lag):
                 yield from block.items(columns)
-            yield from counted(self._committed.told(log))
+            yield from counted(map(self._told, self.steps()))
+
+    def steps(self) -> Iterator[GroupStep]:
+        """Yield which groups went back, and which lost what they had committed."""
+        return self._committed.steps()
+
+    @property
+    def log(self) -> str:
+        """Return the directory that has their records."""
+        return self._directory.log
+
+    def _told(self, step: GroupStep) -> Finding:
+        log = self.log
+        return Finding.of(
+            step.code, log, step.words, log=log, topic=step.topic, partition=step.partition, offset=step.record_offset
+        )
 
 
 def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[GroupLog, list[Finding]]:
@@ -462,24 +478,6 @@ def _share_log(
 _READ_UNASKED: Final = 16 << 20  # bytes of __consumer_offsets that an audit reads for it
 
 
-def stranded_groups(
-    nodes: Sequence[LogDirectory], logs: Collection[PartitionAudit], limits: Limits
-) -> list[Finding]:  # fmt: skip
-    """Return which groups have committed offsets that the logs of an audit do not have any more.
-
-    Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says it.
-    """
-    if not any(len(facts.epochs) > 1 for facts in logs):
-        return []
-    size = sum(one.size for node in nodes for one in node.partitions if one.topic == OFFSETS_TOPIC and not one.suffix)
-    if not 0 < size <= _READ_UNASKED:
-        return []
-    found = topic_logs([Cluster(None, list(nodes))], OFFSETS_TOPIC, limits, lambda _: None, optional=True)
-    chosen = ChosenGroups(Moment(), (), ())
-    commits = [read_groups(log, chosen, limits)[0].in_force() for log in found]
-    return list(beyond_log(commits, logs, limits))
-
-
 class GroupAt(NamedTuple):
     """A group's committed offset in a partition, with the leader epoch of the last record read; -1 for none."""
 
@@ -489,22 +487,41 @@ class GroupAt(NamedTuple):
 
 
 class CommittedGroups:
-    """The groups of one cluster that have committed offsets for some partitions.
+    """The groups of one cluster that have committed offsets, and what became of these.
 
-    Few audits need them: the topic is read when the first group is asked for. What is wrong with it is reported with
-    its log.
+    Few audits need them: the topic is read when the first group is asked for, once. What is wrong with it is reported
+    with its log.
     """
 
-    def __init__(
-        self, nodes: Sequence[LogDirectory] = (), places: Collection[TopicPartition] = (), limits: Limits | None = None
-    ) -> None:
+    def __init__(self, nodes: Sequence[LogDirectory] = (), limits: Limits | None = None) -> None:
         self._nodes = nodes
-        self._places = frozenset(places)
         self._limits = limits or Limits()
 
     def of(self, place: TopicPartition) -> Sequence[GroupAt]:
         """Return the groups in a partition, in the order of their offsets."""
-        return self._found.get(place, ()) if place in self._places else ()
+        found = [
+            GroupAt(offset, commits.keys.groups.texts[commits.keys.group[key]], epoch)
+            for commits, rows in self._found.get(place, ())
+            for key, offset, epoch in rows.tuples("key", "offset", "leader_epoch")
+        ]
+        return sorted(found)
+
+    def steps(self, place: TopicPartition) -> Sequence[tuple[str, GroupStep]]:
+        """Return which groups went back in a partition, or lost what they had there, with the log that has it."""
+        return self._steps.get(place, ())
+
+    def stranded(self, logs: Collection[PartitionAudit]) -> list[Finding]:
+        """Return which groups have committed offsets that the logs of an audit do not have any more.
+
+        Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says it.
+        """
+        if not any(len(facts.epochs) > 1 for facts in logs):
+            return []
+        every = (one for node in self._nodes for one in node.partitions)
+        size = sum(one.size for one in every if one.topic == OFFSETS_TOPIC and not one.suffix)
+        if not 0 < size <= _READ_UNASKED:
+            return []
+        return list(beyond_log([groups.in_force() for _, groups in self._logs], logs, self._limits))
 
     def times_around(self, log: str, first: int, last: int) -> tuple[int | None, int | None]:
         """Return the newest timestamps of the whole batches before and after some offsets of a log, where they are."""
@@ -538,18 +555,15 @@ class CommittedGroups:
         return [(log.partition.directory.partition, read_groups(log, chosen, self._limits)[0]) for log in logs]
 
     @cached_property
-    def _found(self) -> Mapping[TopicPartition, list[GroupAt]]:
-        found: dict[TopicPartition, list[GroupAt]] = {}
+    def _found(self) -> Mapping[TopicPartition, list[tuple[InForce, Columns]]]:
+        found: dict[TopicPartition, list[tuple[InForce, Columns]]] = {}
         for _, groups in self._logs:
             commits = groups.in_force()
-            names, group_of = groups.names, commits.keys.group
             for topic, partition, rows in commits.by_partition():
-                place = TopicPartition(topic, partition)
-                if place in self._places:
-                    found.setdefault(place, []).extend(
-                        GroupAt(offset, names[group_of[key]], epoch)
-                        for key, offset, epoch in rows.tuples("key", "offset", "leader_epoch")
-                    )
-        for of_place in found.values():
-            of_place.sort()
+                found.setdefault(TopicPartition(topic, partition), []).append((commits, rows))
         return found
+
+    @cached_property
+    def _steps(self) -> Mapping[TopicPartition, list[tuple[str, GroupStep]]]:
+        every = ((groups.log, step) for _, groups in self._logs for step in groups.steps())
+        return grouped(every, lambda one: TopicPartition(one[1].topic, one[1].partition))

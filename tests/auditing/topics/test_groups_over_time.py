@@ -33,7 +33,10 @@ def test_a_commit_that_goes_back_is_told(tmp_path: Path) -> None:
     told = kafkalog("groups", DATA, cwd=tmp_path).err
 
     assert (row["offset"], row["went_back_by"], row["went_back_ms"]) == (20, 30, TIME + 1000)
-    assert "note: g went back by 30 offsets in t-0 at 2023-11-14T22:13:21.000Z: these are read twice" in told
+    assert (
+        "note: g went back by 30 offsets in t-0 at 2023-11-14T22:13:21.000Z, from 40 to 10: these are read twice"
+        in told
+    )
 
 
 @pytest.mark.parametrize("offsets", [(10, 40), (10, 10), (40, None, 10)])
@@ -50,7 +53,10 @@ def test_a_deletion_tells_what_was_committed(tmp_path: Path) -> None:
     told = kafkalog("groups", DATA, cwd=tmp_path).err
 
     assert (row["state"], row["deleted_offset"], row["deleted_ms"]) == ("deleted", 33, TIME + 2000)
-    assert "note: g lost its committed offset 33 in t-0 at 2023-11-14T22:13:22.000Z: it starts where" in told
+    assert (
+        "note: g lost its committed offset 33 in t-0 at 2023-11-14T22:13:22.000Z, sooner than offsets expire by default: it starts where"
+        in told
+    )
 
 
 def test_a_deletion_that_was_followed_by_a_commit_is_only_in_the_table(tmp_path: Path) -> None:
@@ -118,3 +124,26 @@ def test_a_log_of_one_epoch_costs_no_reading_of_commits(tmp_path: Path) -> None:
     write_offsets(tmp_path, _commit(40))
 
     assert not [one for one in audit([tmp_path]).clusters[0].findings if one.code == "offset-beyond-end"]
+
+
+def test_a_verification_tells_of_the_groups_that_were_left_behind(tmp_path: Path) -> None:
+    """It says what an audit says, with the same line for each group; and nothing of groups in the log."""
+    _truncated(tmp_path, _commit(40, "old", epoch=0), _commit(20, epoch=1))
+    told = " ".join(kafkalog("verify", DATA, cwd=tmp_path).text.split())
+
+    assert told.startswith("LOST ")
+    assert "old at 40 (leader epoch 0 ends at 15 now" in told
+    assert "--group old --reset-offsets --topic t:0 --to-offset 15 --execute" in told
+    assert " g at 20" not in told
+
+
+@pytest.mark.parametrize(("days", "why"), [(7, "it was old enough to expire"), (6, "sooner than offsets expire by")])
+def test_a_deletion_tells_whether_it_may_be_an_expiry(tmp_path: Path, days: int, why: str) -> None:
+    """By Kafka's default of offsets.retention.minutes; the commit before the tombstone counts, not the first one."""
+    committed = TIME + 2000 - days * 86_400_000
+    write_offsets(tmp_path / DATA, _commit(7, when=committed - 10**9), _commit(33, when=committed), _commit(None))
+
+    assert (
+        f"lost its committed offset 33 in t-0 at 2023-11-14T22:13:22.000Z, {why}"
+        in kafkalog("groups", DATA, cwd=tmp_path).err
+    )
