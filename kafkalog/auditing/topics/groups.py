@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.auditing.topics.commit_history import CommitHistory
 from kafkalog.auditing.topics.commits import (
     COMMIT_TYPES,
     CommitFates,
@@ -66,7 +67,15 @@ from kafkalog.segments.moment import Moment
 from kafkalog.segments.repeated_findings import counted
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.declared import Table
-from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
+from kafkalog.tables.internal_tables import (
+    COMMIT_EVENTS,
+    COMMIT_LINES,
+    COMMITTED,
+    GROUPS,
+    INTERNAL,
+    OFFSETS,
+    SHARE_OFFSETS,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -101,6 +110,10 @@ class ChosenGroups(NamedTuple):
     groups: Collection[str]
     tables: Container[str]
 
+    def wants(self, *tables: Table) -> bool:
+        """Say whether one of some tables is wanted."""
+        return any(table.name in self.tables for table in tables)
+
     def has(self, record: Written, seen: set[str]) -> bool:
         """Say whether a record counts; `seen` gets its group."""
         name = group_of(record)
@@ -124,6 +137,7 @@ class GroupLog:
         self._newest = NewestOfGroups()
         self._records = GroupRecords(self._names)
         self._wanted = WantedNames(self._names, chosen.groups)
+        self._history = CommitHistory(self._keys) if chosen.wants(COMMIT_LINES, COMMIT_EVENTS) else None
         self.topics: dict[str, str] = {}
 
     @property
@@ -151,6 +165,8 @@ class GroupLog:
         is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
         commits = self._commits(records, np.flatnonzero(is_commit), fates)
         self._committed.apply(commits)
+        if self._history is not None:
+            self._history.take(commits)
         self._newest.apply(records, commits["record"], self._keys.group[commits["key"]])
         others = np.flatnonzero(is_read & ~is_commit)
         taken = self._records.apply(records, others, self._wanted)
@@ -215,6 +231,8 @@ class GroupLog:
             for columns in self._committed.columns(log, lag):
                 yield from block.items(columns)
             yield from counted(map(self._told, self.steps()))
+        if self._history is not None:
+            yield from self._history.rows(log, lag)
 
     def steps(self) -> Iterator[GroupStep]:
         """Yield which groups went back, and which lost what they had committed."""
@@ -366,7 +384,9 @@ class ShareOffsets:
             )
 
 
-GROUP_TABLES: Final = tuple(table.name for table in (GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL))
+GROUP_TABLES: Final = tuple(
+    table.name for table in (GROUPS, COMMITTED, COMMIT_LINES, COMMIT_EVENTS, SHARE_OFFSETS, OFFSETS, INTERNAL)
+)
 
 
 def group_rows(
@@ -386,7 +406,8 @@ def group_rows(
     findings: list[Finding] = []
     clusters = clusters_of(paths, findings.append, limits)
     is_streamed = any(table.name in tables for table in (OFFSETS, INTERNAL))
-    is_compared = lag and moment is None and COMMITTED.name in tables
+    of_commits = (COMMITTED, COMMIT_LINES, COMMIT_EVENTS)
+    is_compared = lag and moment is None and any(table.name in tables for table in of_commits)
     size = sum(directory.size for *_, directory in places_of(clusters, OFFSETS_TOPIC))
     topics: dict[str, str] = {}
     seen: set[str] = set()
@@ -427,7 +448,7 @@ def _group_logs(
         yield from found
         return of_log
 
-    if any(table.name in chosen.tables for table in (OFFSETS, INTERNAL)):
+    if chosen.wants(OFFSETS, INTERNAL):
         yield from map(streamed, logs)
     else:
         yield from (read(*one) for one in each(partial(read_groups, chosen=chosen, limits=limits), logs))

@@ -190,7 +190,7 @@ class Lag:
     def __init__(self, keys: int) -> None:
         self._logs: list[tuple[int | str | None, ...]] = []
         self._of = np.full(keys, -1)  # numbers of logs
-        self._columns = {name: np.full(keys, NONE) for name in ("lag", "visible_lag", "out_of_range_since_ms")}
+        self._columns = {name: np.full(keys, NONE) for name in _OF_COMMITS}
         self._range = np.full(keys, -1)
         self._stuck = np.full(keys, -1)
 
@@ -209,6 +209,8 @@ class Lag:
         self._range[key] = flags = read.flags(commits)
         for row in np.flatnonzero(flags >= 0).tolist():
             self._columns["out_of_range_since_ms"][key[row]] = read.since(int(flags[row]), int(epoch[row]))
+        ends = np.minimum(read.ends(commits), read.end)
+        self._columns["history_end_offset"][key] = np.where(flags > _BEFORE, ends, NONE)
 
     def columns(self, at: NDArray[np.intp]) -> dict[str, AnyColumn]:
         """Return the columns of the commits with these keys."""
@@ -225,6 +227,7 @@ class Lag:
         }
 
 
+_OF_COMMITS: Final = ("lag", "visible_lag", "out_of_range_since_ms", "history_end_offset")
 _OF_LOG: Final = ("log_start_offset", "log_end_offset", "last_stable_offset", "partition_log", "stuck_by")
 
 

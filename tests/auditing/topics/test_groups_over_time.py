@@ -11,7 +11,7 @@ import plain
 from build import TIME, batch, record
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from offsets_topic import Write, commit_key, commit_value, write_offsets
+from offsets_topic import Marker, Write, commit_key, commit_value, write_offsets
 from plain import Batch
 
 DATA = "data"
@@ -147,3 +147,71 @@ def test_a_deletion_tells_whether_it_may_be_an_expiry(tmp_path: Path, days: int,
         f"lost its committed offset 33 in t-0 at 2023-11-14T22:13:22.000Z, {why}"
         in kafkalog("groups", DATA, cwd=tmp_path).err
     )
+
+
+def _over_time(root: Path, *written: Write, group: str = "g") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The lines and the events of a group."""
+    write_offsets(root / DATA, *written)
+    found = kafkalog("groups", DATA, "--over-time", "--group", group, "--format", "ndjson", cwd=root)
+    return found.table("commit_lines"), found.table("commit_events")
+
+
+def test_commits_over_time_are_a_line(tmp_path: Path) -> None:
+    """From lowest to highest, with a mark for a deletion; another group's commits are not in it."""
+    [line], _ = _over_time(tmp_path, _commit(0), _commit(70), _commit(35), _commit(7, "other"), _commit(None))
+
+    assert (line["commits"], line["first_offset"], line["last_offset"]) == (3, 0, None)
+    assert (line["first_ms"], line["last_ms"]) == (TIME, TIME + 4000)
+    assert (line["lowest_offset"], line["highest_offset"], line["events"]) == (0, 70, 2)
+    assert line["line"].replace("·", "") == "▁█▄x"
+    assert line["line"].index("█") == 39 // 4
+
+
+def test_each_step_of_commits_is_an_event(tmp_path: Path) -> None:
+    """With its time, and the value and the time before; a commit after a deletion begins anew."""
+    _, events = _over_time(
+        tmp_path, _commit(40), _commit(10), _commit(20), _commit(12), _commit(None), _commit(3), _commit(4)
+    )
+
+    assert [(one["event"], one["offset_before"], one["offset"], one["time_ms"] - TIME) for one in events] == [
+        ("went-back", 40, 10, 1000), ("went-back", 20, 12, 3000), ("deleted", 12, None, 4000),
+    ]  # fmt: skip
+    assert events[0]["before_ms"] == TIME
+    assert events[2]["record_offset"] == 4
+
+
+@pytest.mark.parametrize(("pause", "events"), [(61, ["silent"]), (50, [])])
+def test_a_group_that_was_silent_for_long_is_told(tmp_path: Path, pause: int, events: list[str]) -> None:
+    """A minute at least, and ten times as long as usual; what is written is a second apart."""
+    others = [_commit(0, "other")] * pause
+    _, found = _over_time(tmp_path, *map(_commit, range(5)), *others, _commit(9), _commit(10))
+
+    assert [one["event"] for one in found] == events
+    assert all((one["offset_before"], one["offset"]) == (4, 9) for one in found)
+
+
+def test_commits_of_aborted_and_open_transactions_are_no_part_of_the_line(tmp_path: Path) -> None:
+    """They do not count."""
+    aborted, opened = (Write(commit_key("g"), commit_value(1), producer) for producer in (7, 8))
+    [line], events = _over_time(tmp_path, _commit(40), aborted, Marker(7, commit=False), opened, _commit(41))
+
+    assert (line["commits"], line["lowest_offset"], events) == (2, 40, [])
+
+
+def test_a_truncation_past_a_group_is_an_event(tmp_path: Path) -> None:
+    """With where it should go on; a group that is in the log has none."""
+    _truncated(tmp_path, _commit(40, "old", epoch=0), _commit(20, "newer", epoch=1))
+    found = kafkalog("groups", DATA, "--over-time", "--group", "*", "--format", "ndjson", cwd=tmp_path)
+
+    assert [(one["group"], one["event"], one["offset_before"], one["offset"]) for one in found.table("commit_events")] == [
+        ("old", "truncated", 40, 15)
+    ]  # fmt: skip
+
+
+def test_groups_over_time_are_asked_for_by_name(tmp_path: Path) -> None:
+    """Each commit of theirs is kept."""
+    write_offsets(tmp_path / DATA, _commit(1))
+    refused = kafkalog("groups", DATA, "--over-time", cwd=tmp_path)
+
+    assert refused.status == 2
+    assert "say of which groups with --group" in refused.err
