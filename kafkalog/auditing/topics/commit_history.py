@@ -135,7 +135,7 @@ def _line(
 def _drawn(offset: NDArray[np.int64], time: NDArray[np.int64], span: tuple[int, int]) -> str:
     """Draw the newest offset at each of equal parts of the time that all lines have in common, by its height."""
     first, last = span
-    at = ((time - first) * (_WIDTH - 1) // max(1, last - first)).tolist()
+    at = [(one - first) * (_WIDTH - 1) // max(1, last - first) for one in time.tolist()]  # hostile times are far apart
     there = offset[offset != NONE]
     low, high = (int(there.min()), int(there.max())) if len(there) else (0, 0)
     marks = [_NOTHING] * _WIDTH
