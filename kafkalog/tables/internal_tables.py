@@ -295,6 +295,12 @@ SHARE_OFFSETS: Final = Table(
         ),
         Column("acknowledged", "int64", "how many records of these batches consumers have acknowledged"),
         Column("given_up", "int64", "how many of them are given up: rejected, or delivered too often"),
+        Column(
+            "lag",
+            "int64",
+            "how many offsets up to the log's end are neither; null where the log is not among the"
+            " inputs, at another moment, and for a group whose start is not known yet",
+        ),
         Column("timestamp_ms", "int64", "the timestamp of its newest record", "ms"),
         Column("offset", "int64", "the offset of its newest record"),
         Column("deleted", "bool", "whether it was deleted"),

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -38,7 +39,7 @@ from kafkalog.auditing.topics.internal import (
     split,
     until,
 )
-from kafkalog.auditing.topics.lag import LagColumns, beyond_log, lags_of, no_lag
+from kafkalog.auditing.topics.lag import LagColumns, beyond_log, lags_of, log_ends, no_lag
 from kafkalog.auditing.topics.topic_logs import (
     TopicLog,
     clusters_of,
@@ -361,11 +362,23 @@ class ShareOffsets:
         if content.type == _SNAPSHOT or value["startOffset"] != _SAME:
             state.start_offset = value["startOffset"]
 
-    def rows(self, topics: Mapping[str, str], log: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of the table ``share_offsets``; `topics` are names by id."""
+    def places(self, topics: Mapping[str, str]) -> set[tuple[str, int]]:
+        """Return the topics and partitions whose logs say how far groups are behind."""
+        return {
+            (topics[topic_id], partition)
+            for (_, topic_id, partition), state in self._states.items()
+            if topic_id in topics and state.start_offset >= 0
+        }
+
+    def rows(
+        self, topics: Mapping[str, str], log: str, ends: Mapping[tuple[str, int], int] = MappingProxyType({})
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of the table ``share_offsets``; `topics` are names by id, `ends` where logs end."""
         for (group, topic_id, partition), state in sorted(self._states.items()):
             assert state.newest is not None  # a state begins with a record
             batches = [one for one in state.batches if one.last >= state.start_offset]
+            done = [_records_in(batches, state.start_offset, states) for states in (_ACKNOWLEDGED, _GIVEN_UP)]
+            end = ends.get((topics.get(topic_id, ""), partition)) if state.start_offset >= 0 else None
             yield SHARE_OFFSETS.of(
                 group=group,
                 topic_id=topic_id,
@@ -375,8 +388,9 @@ class ShareOffsets:
                 state_epoch=state.state_epoch,
                 leader_epoch=state.leader_epoch,
                 in_flight=[dict(zip(_STATE_BATCH, one, strict=True)) for one in batches],
-                acknowledged=_records_in(batches, state.start_offset, _ACKNOWLEDGED),
-                given_up=_records_in(batches, state.start_offset, _GIVEN_UP),
+                acknowledged=done[0],
+                given_up=done[1],
+                lag=None if end is None else max(0, end - state.start_offset - sum(done)),
                 timestamp_ms=state.newest.timestamp,
                 offset=state.newest.offset,
                 deleted=state.deleted,
@@ -427,7 +441,8 @@ def group_rows(
                 yield from groups_of_log.rows(form)
     yield from _compared(clusters, compared, limits, jobs, form)
     for log in share_logs:
-        yield from _share_log(log, chosen, limits, topics, seen, form)
+        of_cluster = clusters[log.cluster] if lag and moment is None else None
+        yield from _share_log(log, chosen, limits, topics, seen, form, of_cluster)
     yield from lost_inputs(clusters)
     if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
         raise nothing_matches("group", groups, seen)
@@ -475,8 +490,15 @@ def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> 
 
 
 def _share_log(
-    log: TopicLog, chosen: ChosenGroups, limits: Limits, topics: dict[str, str], seen: set[str], form: RowForm
+    log: TopicLog,
+    chosen: ChosenGroups,
+    limits: Limits,
+    topics: dict[str, str],
+    seen: set[str],
+    form: RowForm,
+    cluster: Cluster | None,
 ) -> Iterator[Item]:
+    """Yield the rows of a log of share groups' states, compared with the logs of a `cluster`, if one is given."""
     directory = log.partition.directory
     offsets, view = ShareOffsets(), InternalView(directory, form)
     findings: list[Finding] = []
@@ -490,9 +512,13 @@ def _share_log(
                 rows.append(number)
         if INTERNAL.name in chosen.tables:
             yield from (some for some, _ in view.of(records, np.array(rows, np.int64)))
+    is_asked = SHARE_OFFSETS.name in chosen.tables
+    ends: Mapping[tuple[str, int], int] = {}
+    if is_asked and cluster is not None:
+        ends = log_ends(cluster, offsets.places(topics), limits, findings.append)
     yield from findings
-    if SHARE_OFFSETS.name in chosen.tables:
-        for row in offsets.rows(topics, directory.log):
+    if is_asked:
+        for row in offsets.rows(topics, directory.log, ends):
             yield SHARE_OFFSETS, row
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["LagColumns", "beyond_log", "lags_of", "no_lag"]
+__all__ = ["LagColumns", "beyond_log", "lags_of", "log_ends", "no_lag"]
 
 LagColumns = Callable[["NDArray[np.intp]"], "Mapping[str, AnyColumn]"]  # by numbers of keys
 Place = tuple[int, str, int]  # the number of the cluster, topic and partition
@@ -132,6 +132,23 @@ def _read(asked: _Asked, limits: Limits) -> _Read:
         serious,
         _begun(facts, limits) if len(facts.epochs) > 1 and asked.undated > facts.epochs[1][1] else [],
     )
+
+
+def log_ends(
+    cluster: Cluster, places: Container[tuple[str, int]], limits: Limits, report: Report
+) -> dict[tuple[str, int], int]:  # fmt: skip
+    """Return where the logs of some topics and partitions end, of several replicas the one that reaches furthest."""
+    best: dict[tuple[str, int], PartitionAudit] = {}
+    for _, directory in cluster.wanted():
+        place = (directory.topic, directory.partition)
+        if place in places:
+            facts = read_log(directory, (), limits).partition
+            best[place] = max(best.get(place, facts), facts, key=reach)
+    for facts in best.values():
+        for finding in facts.findings:
+            if finding.severity > Severity.NOTE:
+                report(finding)
+    return {place: facts.log_end_offset for place, facts in best.items()}
 
 
 _FAR: Final = 2**62
