@@ -35,6 +35,7 @@ from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import COORDINATOR, FINDINGS, GAPS, NOTABLE, PARTITIONS
@@ -134,6 +135,7 @@ class ClusterTables:
     ids_of: dict[TopicPartition, list[str]] = field(
         default_factory=dict
     )  # by the leaderless partition with their state
+    narrowing: Narrowing = EVERYTHING  # the logs that the question is about
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
     def incident(
@@ -171,8 +173,8 @@ class ClusterTables:
         return self._decisions.get((finding["producer_id"], state, str(TopicPartition.of(finding))), [])
 
 
-def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
-    """Return what the audit of one cluster knows."""
+def tables_of_audit(cluster: ClusterAudit, narrowing: Narrowing = EVERYTHING) -> ClusterTables:
+    """Return what the audit of one cluster knows, or a part of it."""
     findings = [row for node in cluster.nodes for row in finding_rows(node.findings, node.node_id)]
     findings += finding_rows(cluster.findings)
     logs: list[tuple[Any, ...]] = []
@@ -187,7 +189,7 @@ def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
         cluster.cluster_id, rows, cluster.coordinator, cluster.metadata, cluster.nodes, cluster.now, aborts
     )  # fmt: skip
     _take_partitions(tables, (log.partition for log in cluster.logs))
-    tables.groups = cluster.groups
+    tables.groups, tables.narrowing = cluster.groups, narrowing
     return tables
 
 

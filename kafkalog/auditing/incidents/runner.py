@@ -114,7 +114,7 @@ def _order(incident: Incident) -> tuple[int, int, int, str]:
 
 def incidents_of_audit(audit: Audit) -> list[Incident]:
     """Return the incidents of an audit, worst first."""
-    return incidents_of(map(tables_of_audit, audit.clusters), audit.refused)
+    return incidents_of((tables_of_audit(one, audit.narrowing) for one in audit.clusters), audit.refused)
 
 
 def incidents_of_verification(found: Verification) -> list[Incident]:
