@@ -140,12 +140,9 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
     incident.until = Since(some[-1].time if counted is None else counted.until, "broker")
     rows = [row for abort in some for row in abort.rows]
     decided = (abort.prepared["partitions"] or () for abort in some if abort.prepared is not None)
-    listed_places = map(TopicPartition.named, chain.from_iterable(decided))
-    incident.partitions = set(map(TopicPartition.of, rows)) | {
-        place
-        for place in listed_places
-        if tables.narrowing.log(*place)  # records of no other are counted
-    }
+    places = set(map(TopicPartition.named, chain.from_iterable(decided)))
+    meant = {place for place in places if tables.narrowing.log(*place)}  # records of no other are counted
+    incident.partitions = set(map(TopicPartition.of, rows)) | (meant or places)
     if counted is not None:
         incident.more = More(
             counted.transactional_ids - len(incident.transactional_ids), counted.producers - len(incident.producer_ids)
