@@ -20,7 +20,7 @@ GROUPS: Final = {
     ),
     "Checks": (
         "depth", "against", "replicas", "compare-keys", "mirror", "topics", "restorable", "kafka-version", "hash",
-        "verify-index-only", "index-sanity-check", "max-message-size", "keys", "no-lag",
+        "verify-index-only", "index-sanity-check", "max-message-size", "keys", "no-lag", "over-time",
     ),
     "Decoding": (
         "deep-iteration", "print-data-log", "skip-record-metadata", "key-decoder-class", "value-decoder-class",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -54,6 +54,12 @@ class ViewOutput:
     limits: Limits
     outcome: Outcome
     failing: Failing
+
+    def showing_tables(self, tables: Sequence[Table]) -> ViewOutput:
+        """Return the same for these tables, and those that were asked for by name."""
+        asked = tuple(table for table in self.tables if table.name in self.showing.tables and table not in tables)
+        check_rows(self.showing, (*asked, *tables))
+        return replace(self, tables=(*asked, *tables))
 
     @property
     def names(self) -> frozenset[str]:

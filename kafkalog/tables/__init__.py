@@ -67,6 +67,8 @@ TABLES: Final[dict[str, Table]] = {
         internal_tables.INTERNAL,
         internal_tables.OFFSETS,
         internal_tables.COMMITTED,
+        internal_tables.COMMIT_LINES,
+        internal_tables.COMMIT_EVENTS,
         internal_tables.GROUPS,
         internal_tables.SHARE_OFFSETS,
         writer_tables.WRITERS,

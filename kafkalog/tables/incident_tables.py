@@ -83,6 +83,14 @@ INCIDENTS: Final = Table(
             ' "first_offset": "int64", "last_offset": "int64?"}]',
         ),
         Column(
+            "groups", "json", "groups with committed offsets in its partitions, if it stops consumers or takes records;"
+            " the first 100: group, topic, partition, offset, lag (null where no log was given), and where it stands:"
+            " before what happened, in it or past it",
+            shape='[{"group": "string", "topic": "string", "partition": "int64", "offset": "int64", "lag": "int64?",'
+            ' "stands": "string"}]',
+        ),
+        Column("groups_total", "int64", "how many of these groups there are, one in two partitions counted twice"),
+        Column(
             "events", "json", "what happened, in order; the first 100: time_ms, time_source, file, offset, what",
             shape='[{"time_ms": "int64?", "time_source": "string?", "file": "string?", "offset": "int64?",'
             ' "what": "string"}]',

@@ -9,6 +9,8 @@ from kafkalog.tables.declared import Column, Table
 
 __all__ = [
     "COMMITTED",
+    "COMMIT_EVENTS",
+    "COMMIT_LINES",
     "DECIDED_BY",
     "GROUPS",
     "INTERNAL",
@@ -137,6 +139,12 @@ COMMITTED: Final = Table(
             "when the leader was elected whose log does not have it; null if no file shows it",
             "ms",
         ),
+        Column(
+            "history_end_offset",
+            "int64",
+            "where the log ends for its leader epoch, if what it had read was truncated: it should go on there;"
+            " otherwise null",
+        ),
         Column("log_start_offset", "int64", "where the log starts; null: see `partition_log`"),
         Column("log_end_offset", "int64", "the offset of the log's next record; null: see `partition_log`"),
         Column("last_stable_offset", "int64", "where read_committed consumers stop; null: see `partition_log`"),
@@ -182,6 +190,56 @@ COMMITTED: Final = Table(
     ),
     answers=("group", "topic", "partition", "offset", "lag", "visible_lag", "stuck_by", "out_of_range", "state",
              "pending_offset"),
+)  # fmt: skip
+_COMMITTED_FOR: Final = (
+    Column("group", "string", "the group"),
+    Column("topic", "string", "the topic"),
+    Column("partition", "int32", "the partition's number"),
+)
+COMMIT_LINES: Final = Table(
+    "commit_lines",
+    "a group's commits for a partition, as far as compaction left them",
+    (
+        *_COMMITTED_FOR,
+        Column("commits", "int64", "how many commits count, those of aborted and open transactions left out"),
+        Column("first_ms", "int64", "when the first one was written that is left", "ms"),
+        Column("first_offset", "int64", "its offset; null if only a deletion is left"),
+        Column("last_ms", "int64", "when the last one, or the last deletion, was written", "ms"),
+        Column("last_offset", "int64", "its offset; null if it is deleted"),
+        Column("lowest_offset", "int64", "the lowest offset of all; null if only a deletion is left"),
+        Column("highest_offset", "int64", "the highest offset of all; null if only a deletion is left"),
+        Column(
+            "line", "string", "the newest offset over time, 40 marks for the time that all commits of the log take:"
+            " from lowest to highest, x for a deletion, a dot for no commit",
+        ),
+        Column("events", "int64", "how many rows of `commit_events` are about it"),
+        _LOG,
+    ),
+    answers=("group", "topic", "partition", "line", "commits", "first_offset", "last_offset", "events"),
+)  # fmt: skip
+COMMIT_EVENTS: Final = Table(
+    "commit_events",
+    "where a group's commits for a partition did not go on as before",
+    (
+        *_COMMITTED_FOR,
+        Column(
+            "event", "string", "what happened",
+            words=(
+                "went-back",  # a lower offset than the one before: the records between are read twice
+                "silent",  # at least a minute without a commit, and ten times as long as usual
+                "deleted",  # a tombstone, sooner than offsets expire by default
+                "expired",  # a tombstone at least seven days after the commit
+                "truncated",  # the log lost what was read: it should go on at `offset`
+            ),
+        ),
+        Column("time_ms", "int64", "when it happened, by a broker's clock; null if no file shows it", "ms"),
+        Column("offset_before", "int64", "what was committed before"),
+        Column("before_ms", "int64", "when that was committed", "ms"),
+        Column("offset", "int64", "what was committed then, or where a truncated log goes on; null of a deletion"),
+        Column("record_offset", "int64", "the offset in __consumer_offsets of the record that shows it"),
+        _LOG,
+    ),
+    answers=("group", "topic", "partition", "event", "time_ms", "offset_before", "offset", "before_ms"),
 )  # fmt: skip
 GROUPS: Final = Table(
     "groups",
@@ -237,6 +295,12 @@ SHARE_OFFSETS: Final = Table(
         ),
         Column("acknowledged", "int64", "how many records of these batches consumers have acknowledged"),
         Column("given_up", "int64", "how many of them are given up: rejected, or delivered too often"),
+        Column(
+            "lag",
+            "int64",
+            "how many offsets up to the log's end are neither; null where the log is not among the"
+            " inputs, at another moment, and for a group whose start is not known yet",
+        ),
         Column("timestamp_ms", "int64", "the timestamp of its newest record", "ms"),
         Column("offset", "int64", "the offset of its newest record"),
         Column("deleted", "bool", "whether it was deleted"),

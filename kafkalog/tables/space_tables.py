@@ -16,6 +16,7 @@ __all__ = [
     "SPACE",
     "SPACE_SEGMENTS",
     "SPACE_TABLES",
+    "TOPIC_CLOCKS",
     "TRANSACTION_COSTS",
 ]
 
@@ -206,6 +207,44 @@ PRODUCER_GROUPS: Final = Table(
         Column("last_ms", "int64", "the latest", "ms"),
     ),
 )
+TOPIC_CLOCKS: Final = Table(
+    "topic_clocks",
+    "a topic's segments whose times are wrong in one way, or right: what producers wrote against brokers' clocks",
+    (
+        Column("topic", "string", "the topic; internal ones are left out, whose times brokers write"),
+        Column(
+            "clock", "string", "what the largest times of segments are",
+            words=(
+                "in-time",  # nothing shows that they are wrong
+                "ahead",  # more than a second after the marker of their transaction, or after the file's time
+                "behind",  # more than a minute before the markers of all transactions, ten at least
+                "seconds",
+                "microseconds",
+                "nanoseconds",
+                "zero",
+            ),
+        ),
+        Column(
+            "compared_with", "string", "what shows it",
+            words=(
+                "unit",  # the number itself, which is a time from 2010 to 2040 in another unit
+                "markers",  # which a broker wrote after the records
+                "file-times",  # when files were modified: a copy has the same times or later ones
+            ),
+        ),
+        Column(
+            "ahead_ms", "int64", "how far they are ahead at most, of that or of what was meant; below 0 behind; null"
+            " for times that are right, or 0", "ms", least=None,
+        ),
+        Column("partitions", "int64", "the partitions that have such segments"),
+        Column("segments", "int64", "how many segments"),
+        Column("newest_ms", "int64", "the largest of their times, as brokers read it", "ms"),
+        Column("retention", "string", "what retention.ms makes of them"),
+        Column("time_index", "string", "what the time index, and consumers that seek by time, make of them"),
+        Column("searches", "string", "what --since and --until make of them; --at goes by brokers' times"),
+    ),
+    answers=("topic", "clock", "ahead_ms", "retention", "time_index", "searches", "compared_with"),
+)  # fmt: skip
 CLOCKS: Final = Table(
     "clocks",
     "a clock compared with the brokers': of a producer in a partition, or of a partition's files",
@@ -228,6 +267,7 @@ SPACE_TABLES: Final = (
     NEXT_START,
     TRANSACTION_COSTS,
     PRODUCER_GROUPS,
+    TOPIC_CLOCKS,
     CLOCKS,
     INCIDENTS,
 )

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final, NamedTuple
 
+from kafkalog.tables.record_kinds import CONTROL_KINDS, RECORD_KINDS
+
 __all__ = [
     "BECOMES",
     "CAUSES",
@@ -261,6 +263,8 @@ for _of, _meanings in (
     ("what a remote segment is for a log", REMOTE_HOLDS),
     ("what holds bytes that could be freed", SPACE_CAUSES),
     ("what becomes of it when brokers start", BECOMES),
+    ("record of an internal topic", RECORD_KINDS),
+    ("control record", CONTROL_KINDS),
 ):
     for _word, _meaning in _meanings.items():
         WORDS.setdefault(_word, []).append((_of, _meaning))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final
 
 from pyspark.sql import DataFrame, SparkSession
@@ -20,11 +21,13 @@ from kafkalog.auditing.space import (
     Settings,
     SpaceOptions,
     StateTopic,
+    TopicClock,
     Weighed,
     judge_brokers,
     known_space,
     moment_of,
     replicas,
+    topic_clock_rows,
 )
 from kafkalog.auditing.topics import cluster_metadata
 from kafkalog.files.names import STATE_TOPIC
@@ -36,7 +39,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
-from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TRANSACTION_COSTS
+from kafkalog.tables.space_tables import BLOCKERS, PRODUCER_GROUPS, SPACE, TOPIC_CLOCKS, TRANSACTION_COSTS
 from kafkalog_spark import space_tasks
 from kafkalog_spark.between_tasks import FileAccess, Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
@@ -46,7 +49,7 @@ from kafkalog_spark.session import JobPlan, at_work
 
 __all__ = ["BulkSpace", "bulk_space"]
 
-_OF_DRIVER: Final = (SPACE.name, BLOCKERS.name, INCIDENTS.name, FINDINGS.name)
+_OF_DRIVER: Final = (SPACE.name, BLOCKERS.name, TOPIC_CLOCKS.name, INCIDENTS.name, FINDINGS.name)
 _JOINED: Final = {TRANSACTION_COSTS.name: "cost", PRODUCER_GROUPS.name: "group"}
 
 
@@ -185,10 +188,12 @@ class _Run:
     def _of_driver(self, made: DataFrame) -> dict[str, list[tuple[Any, ...]]]:
         """Settle what can only be said of a broker's directories together; return the rows of these tables."""
         judged: dict[int, list[Weighed]] = {}
+        clocks: list[tuple[int, TopicClock]] = []
         for row in fetched(
             made.where("kind = 'judged'").select("content"), "collect verdicts", self.progress
         ).to_pylist():
-            number, verdicts, findings, suffix = self.seal.unpacked(row["content"])
+            number, verdicts, findings, suffix, of_log = self.seal.unpacked(row["content"])
+            clocks += [(number, clock) for clock in of_log]
             cluster, log = self.logs[number]
             if suffix and not log.directory.suffix:
                 self.done.findings += unseen(log.directory)
@@ -205,6 +210,9 @@ class _Run:
                 self.done.findings.append(item)
             else:
                 rows.setdefault(item[0].name, []).append(item[1])
+        for cluster in judged:
+            own = (clock for number, clock in sorted(clocks, key=itemgetter(0)) if self.logs[number][0] == cluster)
+            rows.setdefault(TOPIC_CLOCKS.name, []).extend(topic_clock_rows(own))
         rows[FINDINGS.name] = list(finding_rows(self.done.findings))
         return rows
 

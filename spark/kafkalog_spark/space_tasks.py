@@ -20,6 +20,7 @@ from kafkalog.auditing.space import (
     Settings,
     StateTopic,
     clock_rows,
+    clocks_of_log,
     cost_row,
     costs_of_log,
     group_row,
@@ -39,6 +40,7 @@ from kafkalog.tables.space_tables import (
     PRODUCER_GROUPS,
     SPACE_SEGMENTS,
     SPACE_TIERS,
+    TOPIC_CLOCKS,
     TRANSACTION_COSTS,
 )
 from kafkalog_spark.between_tasks import FileAccess, Row, Seal, begin_task, cells, rows_of
@@ -142,7 +144,8 @@ class JudgeSpace(_TableTask):
         verdicts, findings = judge_directory(log, about.moment, self.limits, keys=self.keys)
         wants_clocks = number in self.first and CLOCKS.name in self.tables
         clocks, counted = clock_rows(log, now) if wants_clocks else ([], [])
-        about_it = (number, verdicts, [*findings, *counted], log.directory.suffix)
+        of_topic = clocks_of_log(log) if number in self.first and TOPIC_CLOCKS.name in self.tables else []
+        about_it = (number, verdicts, [*findings, *counted], log.directory.suffix, of_topic)
         yield "judged", cluster, b"", self.seal.packed(about_it)
         made: dict[str, Callable[[], Iterable[Row]]] = {
             SPACE_SEGMENTS.name: lambda: segment_rows(log, verdicts, now),

@@ -164,7 +164,7 @@ def test_man_finds_the_pages_where_the_command_says() -> None:
         ("kafkalog txn-audit --trans", {
             "plain,--transactional-id", "plain,--transaction-max-timeout-ms", "plain,--transaction-state-partitions"}),
         ("kafkalog dump /etc", {"file,/etc"}),
-        ("kafkalog groups --table com", {"plain,committed"}),
+        ("kafkalog groups --table committ", {"plain,committed"}),
     ],
 )  # fmt: skip
 def test_what_is_completed(line: str, expected: set[str]) -> None:

@@ -26,8 +26,8 @@ from one_by_one import of_directory
 __all__ = ["modelled_rows"]
 
 OF_LOGS: Final = (
-    "lag", "visible_lag", "stuck_by", "out_of_range", "out_of_range_since_ms", "log_start_offset", "log_end_offset",
-    "last_stable_offset", "partition_log",
+    "lag", "visible_lag", "stuck_by", "out_of_range", "out_of_range_since_ms", "history_end_offset",
+    "log_start_offset", "log_end_offset", "last_stable_offset", "partition_log",
 )  # fmt: skip  # what the partitions' logs say, which are not here
 
 Item = tuple[Table, tuple[Any, ...]] | Finding

@@ -114,6 +114,8 @@ def hostile_audit() -> MadeAudit:
                 transactional_ids_total=1,
                 producer_ids=[],
                 kept_in=[],
+                groups=[],
+                groups_total=0,
                 consumers={"read_committed": text},
                 events=[{"time_ms": _T0, "time_source": "broker", "file": text, "offset": 1, "what": text}],
                 next_steps=[{"text": text, "command": text}],

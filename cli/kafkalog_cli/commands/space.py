@@ -19,6 +19,7 @@ from kafkalog.tables.space_tables import (
     PRODUCER_GROUPS,
     SPACE,
     SPACE_TABLES,
+    TOPIC_CLOCKS,
     TRANSACTION_COSTS,
 )
 from kafkalog_cli.help import GroupedCommand
@@ -56,7 +57,10 @@ _BY_NAME: Final = {table.name: table for table in SPACE_TABLES}
 def _chosen(
     *, next_start: bool, transactions: bool, producers: bool, clocks: bool
 ) -> tuple[Table, ...]:  # fmt: skip
-    flags = {NEXT_START: next_start, TRANSACTION_COSTS: transactions, PRODUCER_GROUPS: producers, CLOCKS: clocks}
+    flags = {
+        NEXT_START: next_start, TRANSACTION_COSTS: transactions, PRODUCER_GROUPS: producers, TOPIC_CLOCKS: clocks,
+        CLOCKS: clocks,
+    }  # fmt: skip
     return tuple(table for table, is_wanted in flags.items() if is_wanted)
 
 
@@ -65,7 +69,8 @@ _sections = as_one(
     click.option("--next-start", is_flag=True, help="Show what brokers do with each directory when they start."),
     click.option("--transactions", is_flag=True, help="Show what transactions cost."),
     click.option("--producers", is_flag=True, help="Show who writes, by the beginning of transactional ids."),
-    click.option("--clocks", is_flag=True, help="Show clocks that differ from the brokers'."),
+    click.option("--clocks", is_flag=True,
+                 help="Show how the times in topics lie to the brokers', and each clock that differs."),
 )  # fmt: skip
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.abort_decisions import OfCause
@@ -138,12 +139,10 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
     incident.since = Since(first.time, "broker")
     incident.until = Since(some[-1].time if counted is None else counted.until, "broker")
     rows = [row for abort in some for row in abort.rows]
-    incident.partitions = set(map(TopicPartition.of, rows)) | {
-        TopicPartition.named(name)
-        for abort in some
-        if abort.prepared is not None
-        for name in abort.prepared["partitions"] or ()
-    }
+    decided = (abort.prepared["partitions"] or () for abort in some if abort.prepared is not None)
+    places = set(map(TopicPartition.named, chain.from_iterable(decided)))
+    meant = {place for place in places if tables.narrowing.log(*place)}  # records of no other are counted
+    incident.partitions = set(map(TopicPartition.of, rows)) | (meant or places)
     if counted is not None:
         incident.more = More(
             counted.transactional_ids - len(incident.transactional_ids), counted.producers - len(incident.producer_ids)

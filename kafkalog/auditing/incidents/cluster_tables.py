@@ -35,6 +35,7 @@ from kafkalog.findings import Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.log_dirs.log_directory import LogDirectory
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import COORDINATOR, FINDINGS, GAPS, NOTABLE, PARTITIONS
@@ -111,7 +112,7 @@ class ClusterTables:
     of a cause of which some are not. Partitions that are `cut` may have more aborted transactions than `transactions`
     has: if that `is_whole`, only ones that their producers aborted. `gaps` are those
     that are not legal, `leadership` rows of that table of the partitions that a finding is about, and of the state
-    topic's, oldest first. `groups` are the groups in the partitions that a finding is about. `directories` are those
+    topic's, oldest first. `groups` are those that committed offsets. `directories` are those
     that were given.
     """
 
@@ -134,6 +135,7 @@ class ClusterTables:
     ids_of: dict[TopicPartition, list[str]] = field(
         default_factory=dict
     )  # by the leaderless partition with their state
+    narrowing: Narrowing = EVERYTHING  # the logs that the question is about
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
     def incident(
@@ -171,8 +173,8 @@ class ClusterTables:
         return self._decisions.get((finding["producer_id"], state, str(TopicPartition.of(finding))), [])
 
 
-def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
-    """Return what the audit of one cluster knows."""
+def tables_of_audit(cluster: ClusterAudit, narrowing: Narrowing = EVERYTHING) -> ClusterTables:
+    """Return what the audit of one cluster knows, or a part of it."""
     findings = [row for node in cluster.nodes for row in finding_rows(node.findings, node.node_id)]
     findings += finding_rows(cluster.findings)
     logs: list[tuple[Any, ...]] = []
@@ -187,6 +189,7 @@ def tables_of_audit(cluster: ClusterAudit) -> ClusterTables:
         cluster.cluster_id, rows, cluster.coordinator, cluster.metadata, cluster.nodes, cluster.now, aborts
     )  # fmt: skip
     _take_partitions(tables, (log.partition for log in cluster.logs))
+    tables.groups, tables.narrowing = cluster.groups, narrowing
     return tables
 
 
@@ -228,7 +231,7 @@ def tables_of_rows(
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             tables.steps[name] = steps
     _take_leadership(tables, metadata, nodes)
-    tables.groups = CommittedGroups(nodes, _places_of(tables))
+    tables.groups = CommittedGroups(nodes)
     leaderless = (TopicPartition.of(row) for row in tables.findings if row["code"] == LEADERLESS)
     tables.ids_of = {one: coordinator.ids_in(one.partition) for one in leaderless if one.topic == STATE_TOPIC}
     return tables
@@ -274,17 +277,17 @@ def _without_old(rows: list[Row], of_others: Collection[int], cut: set[TopicPart
 
 def tables_of_files(
     cluster_id: str | None, findings: Iterable[tuple[Any, ...]], logs: Iterable[tuple[Any, ...]],
-    partitions: Iterable[PartitionAudit], clusters: Sequence[tuple[Sequence[LogDirectory], Metadata | None]],
+    partitions: Iterable[PartitionAudit],
+    clusters: Sequence[tuple[Sequence[LogDirectory], Metadata | None, CommittedGroups]],
 ) -> ClusterTables:  # fmt: skip
     """Return what a verification knows: rows of its ``findings`` and ``logs``, the gaps of its logs, who led them."""
-    directories = tuple(node.path for nodes, _ in clusters for node in nodes)
+    directories = tuple(node.path for nodes, *_ in clusters for node in nodes)
     tables = ClusterTables(cluster_id, directories, _explained(findings))
     _take_logs(tables, _named(LOGS, logs))
     _take_partitions(tables, partitions)
     if len(clusters) == 1:  # else a partition's name is not one partition
-        ((nodes, metadata),) = clusters
+        ((nodes, metadata, tables.groups),) = clusters
         _take_leadership(tables, metadata, nodes)
-        tables.groups = CommittedGroups(nodes, _places_of(tables))
     return tables
 
 

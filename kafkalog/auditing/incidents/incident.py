@@ -21,6 +21,7 @@ __all__ = [
     "STOPS",
     "Consumers",
     "Event",
+    "GroupStand",
     "Incident",
     "LostCopy",
     "More",
@@ -155,6 +156,29 @@ class LostCopy(NamedTuple):
         return self.log if self.node_id is None else f"broker {self.node_id}"
 
 
+class GroupStand(NamedTuple):
+    """Where a group stands: before what happened, in it or past it; `lag` is None where no log was given."""
+
+    group: str
+    place: TopicPartition
+    offset: int
+    lag: int | None
+    stands: str
+
+    def words(self, *, is_one: bool) -> str:
+        """Name it with its offset and lag, and its partition unless there `is_one`."""
+        where = "" if is_one else f" of {self.place}"
+        behind = "" if self.lag is None else f", lag {self.lag}"
+        return f"{self.group} (at {self.offset}{where}{behind})"
+
+    def row(self) -> dict[str, Any]:
+        """Return it as the table has it."""
+        return {
+            "group": self.group, "topic": self.place.topic, "partition": self.place.partition, "offset": self.offset,
+            "lag": self.lag, "stands": self.stands,
+        }  # fmt: skip
+
+
 class Consumers(NamedTuple):
     """What consumers get of the partitions."""
 
@@ -228,6 +252,7 @@ class Incident:
     records: int | None = None
     lost_records: int | None = None
     kept_in: list[LostCopy] = field(default_factory=list)
+    groups: list[GroupStand] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     consumers: Consumers = _NOTHING_NEW
     steps: list[Step] = field(default_factory=list)
@@ -287,6 +312,8 @@ class Incident:
             records=self.records,
             lost_records=self.lost_records,
             kept_in=[one._asdict() for one in self.kept_in[:LISTED]],
+            groups=[one.row() for one in self.groups[:LISTED]],
+            groups_total=len(self.groups),
             events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:LISTED]],
             consumers={level: text for level, text in self.consumers._asdict().items() if text},
             next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in steps],

@@ -58,6 +58,10 @@ class Ranges:
         """Return how many offsets there are, those of two ranges counted twice."""
         return sum((self._last - self._first + 1).tolist())
 
+    def holds(self, offset: int) -> bool:
+        """Say whether an offset is in one of them."""
+        return bool(((self._first <= offset) & (offset <= self._last)).any())
+
     def common(self, other: Ranges) -> Ranges:
         """Return what is in these and in others; neither has ranges that meet."""
         begin = np.searchsorted(other._last, self._first)

@@ -11,6 +11,7 @@ from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_
 from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Step, Subject, Words
 from kafkalog.auditing.incidents.open_transactions import AUDIT, COPY_AGAIN
 from kafkalog.auditing.incidents.resume import after_fork
+from kafkalog.auditing.incidents.standing import take_groups
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
 from kafkalog.auditing.starting import HARMFUL, Fate, fate_of
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
@@ -75,10 +76,10 @@ def incidents_of(tables: Iterable[ClusterTables], refused: Iterable[Finding] = (
     left_of: list[tuple[ClusterTables, Left]] = [(one, grouped(one.findings, _code)) for one in tables]
     found = list(_mixed([row for _, left in left_of for row in take(left, MIXED)]))
     for cluster, left in left_of:
-        for story in STORIES:
-            found += story.incidents(cluster, left)
-        found += others(cluster, chain.from_iterable(left.values()))
-        found += aborted(cluster)
+        own = [one for story in STORIES for one in story.incidents(cluster, left)]
+        own += others(cluster, chain.from_iterable(left.values()))
+        take_groups(cluster, own)
+        found += [*own, *aborted(cluster)]
     for incident in found:
         _copied_first(incident)
     return sorted(found, key=_order)
@@ -113,7 +114,7 @@ def _order(incident: Incident) -> tuple[int, int, int, str]:
 
 def incidents_of_audit(audit: Audit) -> list[Incident]:
     """Return the incidents of an audit, worst first."""
-    return incidents_of(map(tables_of_audit, audit.clusters), audit.refused)
+    return incidents_of((tables_of_audit(one, audit.narrowing) for one in audit.clusters), audit.refused)
 
 
 def incidents_of_verification(found: Verification) -> list[Incident]:

@@ -14,7 +14,7 @@ from kafkalog.auditing.pipeline.executors import Executor, Scanned, executor_for
 from kafkalog.auditing.pipeline.kept_scans import KeptScans
 from kafkalog.auditing.pipeline.places import LogPlace, logs_of
 from kafkalog.auditing.pipeline.stages import surround
-from kafkalog.auditing.topics import stranded_groups
+from kafkalog.auditing.topics import CommittedGroups
 from kafkalog.auditing.transactions import (
     Audit,
     AuditOptions,
@@ -117,9 +117,12 @@ def audit(
             findings = [*around[number].findings, *judged.findings.get(number, ())]
             coordinator = around[number].coordinator
             findings += lost_directories(cluster.nodes)
-            findings += stranded_groups(cluster.nodes, [log.partition for log in of_cluster], options.limits)
+            groups = CommittedGroups(cluster.nodes, options.limits)
+            findings += groups.stranded([log.partition for log in of_cluster])
             metadata, now = around[number].metadata, around[number].now
             audits.append(
-                ClusterAudit(cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings, metadata, now)
+                ClusterAudit(
+                    cluster.cluster_id, cluster.nodes, of_cluster, coordinator, findings, metadata, now, groups
+                )
             )
     return Audit(audits, refused, reused=judged.scanned.reused, sha256=judged.scanned.sha256)

@@ -20,6 +20,7 @@ from kafkalog.auditing.space.measuring import (
 from kafkalog.auditing.space.settings import Settings, read_broker_properties, read_topic_configs
 from kafkalog.auditing.space.space_rows import segment_rows, tier_rows
 from kafkalog.auditing.space.state_topic import StateTopic, read_state_topic, replicas
+from kafkalog.auditing.space.topic_clocks import TopicClock, clocks_of_log, topic_clock_rows
 from kafkalog.auditing.space.transaction_costs import Cost, cost_row, costs_of_log, group_row, producers_of_log
 
 __all__ = [
@@ -31,8 +32,10 @@ __all__ = [
     "Space",
     "SpaceOptions",
     "StateTopic",
+    "TopicClock",
     "Weighed",
     "clock_rows",
+    "clocks_of_log",
     "cost_row",
     "costs_of_log",
     "group_row",
@@ -51,4 +54,5 @@ __all__ = [
     "replicas",
     "segment_rows",
     "tier_rows",
+    "topic_clock_rows",
 ]

@@ -27,9 +27,9 @@ from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import When, at_newest, iso
 from kafkalog.tables.space_tables import CLOCKS
 
-__all__ = ["Present", "clock_rows", "moment_of"]
+__all__ = ["LEAST_MS", "Present", "ahead_of_markers", "clock_rows", "moment_of"]
 
-_LEAST_MS: Final = 1_000  # a difference that is reported
+LEAST_MS: Final = 1_000  # a difference that is reported
 _BEHIND_MS: Final = 60_000  # transactions take time: a clock is behind where the fastest of many seems to take this
 _MANY: Final = 10
 _MOST: Final = 1_000  # rows of a partition
@@ -78,7 +78,7 @@ def _producers(log: LogSpace) -> Iterator[tuple[Any, ...]]:
         worst = rows[int(ahead.argmax())]
         most = int(ahead.max())
         who = int(producers[worst])
-        if most > _LEAST_MS:
+        if most > LEAST_MS:
             text = f"the newest record of its transaction is {most} ms after the marker that ended it"
         elif most < -_BEHIND_MS and len(rows) >= _MANY:
             text = f"all {len(rows)} transactions seem to end at least {-most} ms after their newest record"
@@ -87,12 +87,19 @@ def _producers(log: LogSpace) -> Iterator[tuple[Any, ...]]:
         yield _row(log, "producer", int(offsets[worst]), int(data[worst]), int(markers[worst]), text, who)
 
 
+def ahead_of_markers(log: LogSpace) -> int | None:
+    """Return how far producers' clocks are ahead at most, below 0 behind where many transactions show it, else None."""
+    rows = _markers(log)
+    most = int((rows["max_timestamp"] - rows["marker_timestamp"]).max(initial=-_MOST_MS))
+    return most if most > LEAST_MS or (len(rows) >= _MANY and most < -_BEHIND_MS) else None
+
+
 def _leaders(log: LogSpace) -> Iterator[tuple[Any, ...]]:
     """Look for markers that are older than the one before them: written by brokers whose clocks differ."""
     rows = _markers(log)
     offsets, markers = rows["marker_offset"], rows["marker_timestamp"]
     firsts = [first for _, first in log.facts.epochs]
-    for at in np.flatnonzero(np.diff(markers) < -_LEAST_MS).tolist():
+    for at in np.flatnonzero(np.diff(markers) < -LEAST_MS).tolist():
         before, after = int(offsets[at]), int(offsets[at + 1])
         changed = bisect_right(firsts, before) != bisect_right(firsts, after)
         where = "after a change of the leader" if changed else "with the same leader"
@@ -115,7 +122,7 @@ def _files(log: LogSpace, now: int) -> Iterator[tuple[Any, ...]]:
     """List segments whose file is older than what a broker wrote into it: another clock, or a copy's."""
     for one in log.segments:
         newest = one.scan.folded.newest_broker
-        if 0 <= one.modified < newest - _LEAST_MS and one.modified <= now:
+        if 0 <= one.modified < newest - LEAST_MS and one.modified <= now:
             text = f"the file's time {iso(one.modified)} is before the newest marker in it, {iso(newest)}"
             yield _row(log, "file", one.segment.base_offset, one.modified, newest, text)
 

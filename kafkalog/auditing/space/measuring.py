@@ -14,6 +14,7 @@ from kafkalog.auditing.space.log_space import LogSpace, SpaceCause, next_start_o
 from kafkalog.auditing.space.settings import Settings
 from kafkalog.auditing.space.space_rows import blocker_rows, folder_of, segment_rows, space_rows, tier_rows
 from kafkalog.auditing.space.state_topic import one_replica, read_state_topic
+from kafkalog.auditing.space.topic_clocks import clocks_of_log, topic_clock_rows
 from kafkalog.auditing.space.transaction_costs import producer_group_rows, transaction_cost_rows
 from kafkalog.auditing.topics import Metadata, cluster_metadata, disks_not_given
 from kafkalog.errors import UnreadableError
@@ -33,6 +34,7 @@ from kafkalog.tables.space_tables import (
     SPACE,
     SPACE_SEGMENTS,
     SPACE_TIERS,
+    TOPIC_CLOCKS,
     TRANSACTION_COSTS,
 )
 from kafkalog.unread import NOT_READ
@@ -111,6 +113,9 @@ class ClusterSpace:
                 yield from ((TRANSACTION_COSTS, row) for row in transaction_cost_rows(logs, state))
             if PRODUCER_GROUPS.name in tables:
                 yield from ((PRODUCER_GROUPS, row) for row in producer_group_rows(logs, state, now))
+        if TOPIC_CLOCKS.name in tables:
+            clocks = (clock for log in logs for clock in clocks_of_log(log))
+            yield from ((TOPIC_CLOCKS, row) for row in topic_clock_rows(clocks))
         if CLOCKS.name in tables:
             for log in logs:
                 rows, counted = clock_rows(log, now)

@@ -11,7 +11,6 @@ import numpy as np
 from kafkalog.columns.sorted_rows import Spans, groups, last_of_each
 from kafkalog.columns.table import AnyColumn, Columns
 from kafkalog.columns.texts import Numbered, TextColumn
-from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.kafka.message import escaped_text
 from kafkalog.kafka.message_primitives import uuid_text
@@ -42,6 +41,7 @@ __all__ = [
     "CommitKeys",
     "Commits",
     "Committed",
+    "GroupStep",
     "InForce",
     "Names",
     "OffsetBlocks",
@@ -334,6 +334,51 @@ class InForce(NamedTuple):
             yield self.keys.topics.texts[topic[rows[0]]], int(partition[rows[0]]), self.rows.take(rows)
 
 
+_RETENTION_MS: Final = 7 * 86_400_000  # offsets.retention.minutes where nobody set it
+
+
+class GroupStep(NamedTuple):
+    """A commit that went back to an `offset`, or a deletion, without one.
+
+    It was written at `time` (ms) in the record at `record_offset`, after a commit of `was` at `since` (ms).
+    """
+
+    group: str
+    topic: str
+    partition: int
+    was: int
+    offset: int | None
+    since: int
+    time: int
+    record_offset: int
+
+    @property
+    def code(self) -> str:
+        """Return the code of its finding."""
+        return "offset-deleted" if self.offset is None else "offset-went-back"
+
+    @property
+    def has_expired(self) -> bool:
+        """Say whether a deletion is as late as one by Kafka's default of offsets.retention.minutes."""
+        return self.time - self.since >= _RETENTION_MS
+
+    @property
+    def words(self) -> str:
+        """Say what it was, and what follows."""
+        where, when = f"{self.topic}-{self.partition}", iso(self.time)
+        if self.offset is not None:
+            by = many(self.was - self.offset, "offset")
+            return (
+                f"{self.group} went back by {by} in {where} at {when}, from {self.was} to {self.offset}: these are read"
+                " twice"
+            )
+        why = "it was old enough to expire" if self.has_expired else "sooner than offsets expire by default"
+        return (
+            f"{self.group} lost its committed offset {self.was} in {where} at {when}, {why}: it starts where"
+            " auto.offset.reset says"
+        )
+
+
 class Committed:
     """What groups have for each partition: the record in force, the newest one that waits, and how many were discarded.
 
@@ -382,49 +427,48 @@ class Committed:
             self._forget()
 
     def _note_steps(self, commits: Commits, rows: NDArray[np.intp]) -> None:
-        """Note the last commit of each key that went back, and the last deletion with what was deleted.
+        """Note the last commit of each key that went back, and the last deletion, with what was committed before.
 
         `rows` are those that count; each is held against the one before of its key, in this block or before it.
         """
         kept, order = self._columns, rows[np.argsort(commits["key"][rows], kind="stable")]
         key, offset, gone = (commits[name][order] for name in ("key", "offset", "is_tombstone"))
-        time = commits.records.timestamp[commits["record"][order]]
+        about = {
+            "ms": commits.records.timestamp[commits["record"][order]],
+            "record": commits.records.offset[commits["record"][order]],
+        }
         first = np.ones(len(order), np.bool_)
         first[1:] = key[1:] != key[:-1]
-        was = np.append(buffers.NONE, np.where(gone, buffers.NONE, offset)[:-1])
+        was, was_ms = (
+            np.append(buffers.NONE, column[:-1]) for column in (offset, commits["commit_timestamp"][order])
+        )  # what the record before has
+        was[1:][gone[:-1]] = buffers.NONE
         there = (kept["order"][key] >= 0) & (kept["is_tombstone"][key] == 0)
         was = np.where(first, np.where(there, kept["offset"][key], buffers.NONE), was)
+        about["from"], about["since_ms"] = was, np.where(first, kept["commit_timestamp"][key], was_ms)
         had = was >= 0  # what is below 0 is no offset
-        for at, value, name in (
-            (np.flatnonzero(had & ~gone & (offset >= 0) & (offset < was)), was - offset, "went_back"),
-            (np.flatnonzero(had & gone), was, "deleted_offset"),
+        for is_step, value, name in (
+            (had & ~gone & (offset >= 0) & (offset < was), was - offset, "went_back"),
+            (had & gone, was, "deleted_offset"),
         ):
+            at = np.flatnonzero(is_step)
             found, last = last_of_each(key[at])
             kept[name][found] = value[at[last]]
-            kept[f"{name}_ms"][found] = time[at[last]]
+            for of, column in about.items():
+                kept[f"{name}_{of}"][found] = column[at[last]]
 
-    def told(self, log: str) -> Iterator[Finding]:
-        """Yield which groups went back, and which lost what they had committed, as notes."""
-        size = len(self.keys)
-        kept = {name: column[:size] for name, column in self._columns.items()}
-        for key in np.flatnonzero(kept["went_back"] != buffers.NONE).tolist():
-            by, time = int(kept["went_back"][key]), int(kept["went_back_ms"][key])
-            what = f"went back by {many(by, 'offset')}"
-            yield self._finding("offset-went-back", log, key, what, time, "these are read twice")
-        is_gone = (kept["deleted_offset"] != buffers.NONE) & (kept["is_tombstone"] != 0)
-        for key in np.flatnonzero(is_gone).tolist():
-            what = f"lost its committed offset {int(kept['deleted_offset'][key])}"
-            time = int(kept["deleted_offset_ms"][key])
-            yield self._finding("offset-deleted", log, key, what, time, "it starts where auto.offset.reset says")
-
-    def _finding(self, code: str, log: str, key: int, what: str, time: int, then: str) -> Finding:
+    def steps(self) -> Iterator[GroupStep]:
+        """Yield the last commit of each key that went back, then the deletions that no commit followed."""
         keys = self.keys
-        group, topic = keys.groups.texts[keys.group[key]], keys.topics.texts[keys.topic[key]]
-        partition = int(keys.partition[key])
-        return Finding.of(
-            code, log, f"{group} {what} in {topic}-{partition} at {iso(time)}: {then}", log=log, topic=topic,
-            partition=partition, offset=int(self._columns["record_offset"][key]),
-        )  # fmt: skip
+        kept = {name: column[: len(keys)] for name, column in self._columns.items()}
+        is_gone = (kept["deleted_offset"] != buffers.NONE) & (kept["is_tombstone"] != 0)
+        for name, is_one in (("went_back", kept["went_back"] != buffers.NONE), ("deleted_offset", is_gone)):
+            for key in np.flatnonzero(is_one).tolist():
+                about = ("from", "since_ms", "ms", "record")
+                was, since, time, record = (int(kept[f"{name}_{of}"][key]) for of in about)
+                offset = was - int(kept[name][key]) if name == "went_back" else None
+                group, topic = keys.groups.texts[keys.group[key]], keys.topics.texts[keys.topic[key]]
+                yield GroupStep(group, topic, int(keys.partition[key]), was, offset, since, time, record)
 
     def _forget(self) -> None:
         """Forget metadata that is no longer in force."""
@@ -524,8 +568,14 @@ _KEPT: Final = {
     "aborted": 0,
     "went_back": buffers.NONE,
     "went_back_ms": buffers.NONE,
+    "went_back_record": buffers.NONE,
+    "went_back_from": buffers.NONE,
+    "went_back_since_ms": buffers.NONE,
     "deleted_offset": buffers.NONE,
     "deleted_offset_ms": buffers.NONE,
+    "deleted_offset_record": buffers.NONE,
+    "deleted_offset_from": buffers.NONE,
+    "deleted_offset_since_ms": buffers.NONE,
 }
 
 

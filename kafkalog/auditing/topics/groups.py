@@ -10,16 +10,19 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.auditing.topics.commit_history import CommitHistory
 from kafkalog.auditing.topics.commits import (
     COMMIT_TYPES,
     CommitFates,
     CommitKeys,
     Commits,
     Committed,
+    GroupStep,
     InForce,
     Names,
     OffsetBlocks,
@@ -36,7 +39,7 @@ from kafkalog.auditing.topics.internal import (
     split,
     until,
 )
-from kafkalog.auditing.topics.lag import LagColumns, beyond_log, lags_of, no_lag
+from kafkalog.auditing.topics.lag import LagColumns, beyond_log, lags_of, log_ends, no_lag
 from kafkalog.auditing.topics.topic_logs import (
     TopicLog,
     clusters_of,
@@ -47,6 +50,7 @@ from kafkalog.auditing.topics.topic_logs import (
 )
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
+from kafkalog.few_of_many import grouped
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import Each, each_of, job_count
@@ -64,7 +68,15 @@ from kafkalog.segments.moment import Moment
 from kafkalog.segments.repeated_findings import counted
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.declared import Table
-from kafkalog.tables.internal_tables import COMMITTED, GROUPS, INTERNAL, OFFSETS, SHARE_OFFSETS
+from kafkalog.tables.internal_tables import (
+    COMMIT_EVENTS,
+    COMMIT_LINES,
+    COMMITTED,
+    GROUPS,
+    INTERNAL,
+    OFFSETS,
+    SHARE_OFFSETS,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -80,7 +92,6 @@ __all__ = [
     "group_of",
     "group_rows",
     "offsets_rows",
-    "stranded_groups",
 ]
 
 # One partition of ``__consumer_offsets``: its groups and their commits, as rows.
@@ -99,6 +110,10 @@ class ChosenGroups(NamedTuple):
     moment: Moment
     groups: Collection[str]
     tables: Container[str]
+
+    def wants(self, *tables: Table) -> bool:
+        """Say whether one of some tables is wanted."""
+        return any(table.name in self.tables for table in tables)
 
     def has(self, record: Written, seen: set[str]) -> bool:
         """Say whether a record counts; `seen` gets its group."""
@@ -123,6 +138,7 @@ class GroupLog:
         self._newest = NewestOfGroups()
         self._records = GroupRecords(self._names)
         self._wanted = WantedNames(self._names, chosen.groups)
+        self._history = CommitHistory(self._keys) if chosen.wants(COMMIT_LINES, COMMIT_EVENTS) else None
         self.topics: dict[str, str] = {}
 
     @property
@@ -150,6 +166,8 @@ class GroupLog:
         is_commit = is_read & np.isin(records.type, COMMIT_TYPES)
         commits = self._commits(records, np.flatnonzero(is_commit), fates)
         self._committed.apply(commits)
+        if self._history is not None:
+            self._history.take(commits)
         self._newest.apply(records, commits["record"], self._keys.group[commits["key"]])
         others = np.flatnonzero(is_read & ~is_commit)
         taken = self._records.apply(records, others, self._wanted)
@@ -213,7 +231,24 @@ class GroupLog:
             block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
             for columns in self._committed.columns(log, lag):
                 yield from block.items(columns)
-            yield from counted(self._committed.told(log))
+            yield from counted(map(self._told, self.steps()))
+        if self._history is not None:
+            yield from self._history.rows(log, lag)
+
+    def steps(self) -> Iterator[GroupStep]:
+        """Yield which groups went back, and which lost what they had committed."""
+        return self._committed.steps()
+
+    @property
+    def log(self) -> str:
+        """Return the directory that has their records."""
+        return self._directory.log
+
+    def _told(self, step: GroupStep) -> Finding:
+        log = self.log
+        return Finding.of(
+            step.code, log, step.words, log=log, topic=step.topic, partition=step.partition, offset=step.record_offset
+        )
 
 
 def read_groups(log: TopicLog, chosen: ChosenGroups, limits: Limits) -> tuple[GroupLog, list[Finding]]:
@@ -327,11 +362,23 @@ class ShareOffsets:
         if content.type == _SNAPSHOT or value["startOffset"] != _SAME:
             state.start_offset = value["startOffset"]
 
-    def rows(self, topics: Mapping[str, str], log: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of the table ``share_offsets``; `topics` are names by id."""
+    def places(self, topics: Mapping[str, str]) -> set[tuple[str, int]]:
+        """Return the topics and partitions whose logs say how far groups are behind."""
+        return {
+            (topics[topic_id], partition)
+            for (_, topic_id, partition), state in self._states.items()
+            if topic_id in topics and state.start_offset >= 0
+        }
+
+    def rows(
+        self, topics: Mapping[str, str], log: str, ends: Mapping[tuple[str, int], int] = MappingProxyType({})
+    ) -> Iterator[tuple[Any, ...]]:
+        """Yield the rows of the table ``share_offsets``; `topics` are names by id, `ends` where logs end."""
         for (group, topic_id, partition), state in sorted(self._states.items()):
             assert state.newest is not None  # a state begins with a record
             batches = [one for one in state.batches if one.last >= state.start_offset]
+            done = [_records_in(batches, state.start_offset, states) for states in (_ACKNOWLEDGED, _GIVEN_UP)]
+            end = ends.get((topics.get(topic_id, ""), partition)) if state.start_offset >= 0 else None
             yield SHARE_OFFSETS.of(
                 group=group,
                 topic_id=topic_id,
@@ -341,8 +388,9 @@ class ShareOffsets:
                 state_epoch=state.state_epoch,
                 leader_epoch=state.leader_epoch,
                 in_flight=[dict(zip(_STATE_BATCH, one, strict=True)) for one in batches],
-                acknowledged=_records_in(batches, state.start_offset, _ACKNOWLEDGED),
-                given_up=_records_in(batches, state.start_offset, _GIVEN_UP),
+                acknowledged=done[0],
+                given_up=done[1],
+                lag=None if end is None else max(0, end - state.start_offset - sum(done)),
                 timestamp_ms=state.newest.timestamp,
                 offset=state.newest.offset,
                 deleted=state.deleted,
@@ -350,7 +398,9 @@ class ShareOffsets:
             )
 
 
-GROUP_TABLES: Final = tuple(table.name for table in (GROUPS, COMMITTED, SHARE_OFFSETS, OFFSETS, INTERNAL))
+GROUP_TABLES: Final = tuple(
+    table.name for table in (GROUPS, COMMITTED, COMMIT_LINES, COMMIT_EVENTS, SHARE_OFFSETS, OFFSETS, INTERNAL)
+)
 
 
 def group_rows(
@@ -370,7 +420,8 @@ def group_rows(
     findings: list[Finding] = []
     clusters = clusters_of(paths, findings.append, limits)
     is_streamed = any(table.name in tables for table in (OFFSETS, INTERNAL))
-    is_compared = lag and moment is None and COMMITTED.name in tables
+    of_commits = (COMMITTED, COMMIT_LINES, COMMIT_EVENTS)
+    is_compared = lag and moment is None and any(table.name in tables for table in of_commits)
     size = sum(directory.size for *_, directory in places_of(clusters, OFFSETS_TOPIC))
     topics: dict[str, str] = {}
     seen: set[str] = set()
@@ -390,7 +441,8 @@ def group_rows(
                 yield from groups_of_log.rows(form)
     yield from _compared(clusters, compared, limits, jobs, form)
     for log in share_logs:
-        yield from _share_log(log, chosen, limits, topics, seen, form)
+        of_cluster = clusters[log.cluster] if lag and moment is None else None
+        yield from _share_log(log, chosen, limits, topics, seen, form, of_cluster)
     yield from lost_inputs(clusters)
     if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
         raise nothing_matches("group", groups, seen)
@@ -411,7 +463,7 @@ def _group_logs(
         yield from found
         return of_log
 
-    if any(table.name in chosen.tables for table in (OFFSETS, INTERNAL)):
+    if chosen.wants(OFFSETS, INTERNAL):
         yield from map(streamed, logs)
     else:
         yield from (read(*one) for one in each(partial(read_groups, chosen=chosen, limits=limits), logs))
@@ -438,8 +490,15 @@ def offsets_rows(path: str | os.PathLike[str], limits: Limits | None = None) -> 
 
 
 def _share_log(
-    log: TopicLog, chosen: ChosenGroups, limits: Limits, topics: dict[str, str], seen: set[str], form: RowForm
+    log: TopicLog,
+    chosen: ChosenGroups,
+    limits: Limits,
+    topics: dict[str, str],
+    seen: set[str],
+    form: RowForm,
+    cluster: Cluster | None,
 ) -> Iterator[Item]:
+    """Yield the rows of a log of share groups' states, compared with the logs of a `cluster`, if one is given."""
     directory = log.partition.directory
     offsets, view = ShareOffsets(), InternalView(directory, form)
     findings: list[Finding] = []
@@ -453,31 +512,17 @@ def _share_log(
                 rows.append(number)
         if INTERNAL.name in chosen.tables:
             yield from (some for some, _ in view.of(records, np.array(rows, np.int64)))
+    is_asked = SHARE_OFFSETS.name in chosen.tables
+    ends: Mapping[tuple[str, int], int] = {}
+    if is_asked and cluster is not None:
+        ends = log_ends(cluster, offsets.places(topics), limits, findings.append)
     yield from findings
-    if SHARE_OFFSETS.name in chosen.tables:
-        for row in offsets.rows(topics, directory.log):
+    if is_asked:
+        for row in offsets.rows(topics, directory.log, ends):
             yield SHARE_OFFSETS, row
 
 
 _READ_UNASKED: Final = 16 << 20  # bytes of __consumer_offsets that an audit reads for it
-
-
-def stranded_groups(
-    nodes: Sequence[LogDirectory], logs: Collection[PartitionAudit], limits: Limits
-) -> list[Finding]:  # fmt: skip
-    """Return which groups have committed offsets that the logs of an audit do not have any more.
-
-    Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says it.
-    """
-    if not any(len(facts.epochs) > 1 for facts in logs):
-        return []
-    size = sum(one.size for node in nodes for one in node.partitions if one.topic == OFFSETS_TOPIC and not one.suffix)
-    if not 0 < size <= _READ_UNASKED:
-        return []
-    found = topic_logs([Cluster(None, list(nodes))], OFFSETS_TOPIC, limits, lambda _: None, optional=True)
-    chosen = ChosenGroups(Moment(), (), ())
-    commits = [read_groups(log, chosen, limits)[0].in_force() for log in found]
-    return list(beyond_log(commits, logs, limits))
 
 
 class GroupAt(NamedTuple):
@@ -489,22 +534,41 @@ class GroupAt(NamedTuple):
 
 
 class CommittedGroups:
-    """The groups of one cluster that have committed offsets for some partitions.
+    """The groups of one cluster that have committed offsets, and what became of these.
 
-    Few audits need them: the topic is read when the first group is asked for. What is wrong with it is reported with
-    its log.
+    Few audits need them: the topic is read when the first group is asked for, once. What is wrong with it is reported
+    with its log.
     """
 
-    def __init__(
-        self, nodes: Sequence[LogDirectory] = (), places: Collection[TopicPartition] = (), limits: Limits | None = None
-    ) -> None:
+    def __init__(self, nodes: Sequence[LogDirectory] = (), limits: Limits | None = None) -> None:
         self._nodes = nodes
-        self._places = frozenset(places)
         self._limits = limits or Limits()
 
     def of(self, place: TopicPartition) -> Sequence[GroupAt]:
         """Return the groups in a partition, in the order of their offsets."""
-        return self._found.get(place, ()) if place in self._places else ()
+        found = [
+            GroupAt(offset, commits.keys.groups.texts[commits.keys.group[key]], epoch)
+            for commits, rows in self._found.get(place, ())
+            for key, offset, epoch in rows.tuples("key", "offset", "leader_epoch")
+        ]
+        return sorted(found)
+
+    def steps(self, place: TopicPartition) -> Sequence[tuple[str, GroupStep]]:
+        """Return which groups went back in a partition, or lost what they had there, with the log that has it."""
+        return self._steps.get(place, ())
+
+    def stranded(self, logs: Collection[PartitionAudit]) -> list[Finding]:
+        """Return which groups have committed offsets that the logs of an audit do not have any more.
+
+        Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says it.
+        """
+        if not any(len(facts.epochs) > 1 for facts in logs):
+            return []
+        every = (one for node in self._nodes for one in node.partitions)
+        size = sum(one.size for one in every if one.topic == OFFSETS_TOPIC and not one.suffix)
+        if not 0 < size <= _READ_UNASKED:
+            return []
+        return list(beyond_log([groups.in_force() for _, groups in self._logs], logs, self._limits))
 
     def times_around(self, log: str, first: int, last: int) -> tuple[int | None, int | None]:
         """Return the newest timestamps of the whole batches before and after some offsets of a log, where they are."""
@@ -538,18 +602,15 @@ class CommittedGroups:
         return [(log.partition.directory.partition, read_groups(log, chosen, self._limits)[0]) for log in logs]
 
     @cached_property
-    def _found(self) -> Mapping[TopicPartition, list[GroupAt]]:
-        found: dict[TopicPartition, list[GroupAt]] = {}
+    def _found(self) -> Mapping[TopicPartition, list[tuple[InForce, Columns]]]:
+        found: dict[TopicPartition, list[tuple[InForce, Columns]]] = {}
         for _, groups in self._logs:
             commits = groups.in_force()
-            names, group_of = groups.names, commits.keys.group
             for topic, partition, rows in commits.by_partition():
-                place = TopicPartition(topic, partition)
-                if place in self._places:
-                    found.setdefault(place, []).extend(
-                        GroupAt(offset, names[group_of[key]], epoch)
-                        for key, offset, epoch in rows.tuples("key", "offset", "leader_epoch")
-                    )
-        for of_place in found.values():
-            of_place.sort()
+                found.setdefault(TopicPartition(topic, partition), []).append((commits, rows))
         return found
+
+    @cached_property
+    def _steps(self) -> Mapping[TopicPartition, list[tuple[str, GroupStep]]]:
+        every = ((groups.log, step) for _, groups in self._logs for step in groups.steps())
+        return grouped(every, lambda one: TopicPartition(one[1].topic, one[1].partition))

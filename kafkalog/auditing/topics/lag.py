@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["LagColumns", "beyond_log", "lags_of", "no_lag"]
+__all__ = ["LagColumns", "beyond_log", "lags_of", "log_ends", "no_lag"]
 
 LagColumns = Callable[["NDArray[np.intp]"], "Mapping[str, AnyColumn]"]  # by numbers of keys
 Place = tuple[int, str, int]  # the number of the cluster, topic and partition
@@ -134,6 +134,23 @@ def _read(asked: _Asked, limits: Limits) -> _Read:
     )
 
 
+def log_ends(
+    cluster: Cluster, places: Container[tuple[str, int]], limits: Limits, report: Report
+) -> dict[tuple[str, int], int]:  # fmt: skip
+    """Return where the logs of some topics and partitions end, of several replicas the one that reaches furthest."""
+    best: dict[tuple[str, int], PartitionAudit] = {}
+    for _, directory in cluster.wanted():
+        place = (directory.topic, directory.partition)
+        if place in places:
+            facts = read_log(directory, (), limits).partition
+            best[place] = max(best.get(place, facts), facts, key=reach)
+    for facts in best.values():
+        for finding in facts.findings:
+            if finding.severity > Severity.NOTE:
+                report(finding)
+    return {place: facts.log_end_offset for place, facts in best.items()}
+
+
 _FAR: Final = 2**62
 
 
@@ -190,7 +207,7 @@ class Lag:
     def __init__(self, keys: int) -> None:
         self._logs: list[tuple[int | str | None, ...]] = []
         self._of = np.full(keys, -1)  # numbers of logs
-        self._columns = {name: np.full(keys, NONE) for name in ("lag", "visible_lag", "out_of_range_since_ms")}
+        self._columns = {name: np.full(keys, NONE) for name in _OF_COMMITS}
         self._range = np.full(keys, -1)
         self._stuck = np.full(keys, -1)
 
@@ -209,6 +226,8 @@ class Lag:
         self._range[key] = flags = read.flags(commits)
         for row in np.flatnonzero(flags >= 0).tolist():
             self._columns["out_of_range_since_ms"][key[row]] = read.since(int(flags[row]), int(epoch[row]))
+        ends = np.minimum(read.ends(commits), read.end)
+        self._columns["history_end_offset"][key] = np.where(flags > _BEFORE, ends, NONE)
 
     def columns(self, at: NDArray[np.intp]) -> dict[str, AnyColumn]:
         """Return the columns of the commits with these keys."""
@@ -225,6 +244,7 @@ class Lag:
         }
 
 
+_OF_COMMITS: Final = ("lag", "visible_lag", "out_of_range_since_ms", "history_end_offset")
 _OF_LOG: Final = ("log_start_offset", "log_end_offset", "last_stable_offset", "partition_log", "stuck_by")
 
 

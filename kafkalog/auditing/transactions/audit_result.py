@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kafkalog.auditing.topics import Metadata
+from kafkalog.auditing.topics import CommittedGroups, Metadata
 from kafkalog.auditing.transactions.atomicity import unidentified
 from kafkalog.auditing.transactions.judging import LogAudit
 from kafkalog.columns.sorted_rows import among, groups
@@ -92,7 +92,8 @@ class Reused:
 class ClusterAudit:
     """The audit of one cluster; `findings` are those about no single log, `metadata` is None without a metadata log.
 
-    `now` is the time (ms) that decides what is overdue: the newest that a broker wrote, if no other was given.
+    `now` is the time (ms) that decides what is overdue: the newest that a broker wrote, if no other was given. `groups`
+    are those that committed offsets.
     """
 
     cluster_id: str | None
@@ -102,6 +103,7 @@ class ClusterAudit:
     findings: list[Finding]
     metadata: Metadata | None = None
     now: int = -1
+    groups: CommittedGroups = field(default_factory=CommittedGroups)
 
 
 @dataclass(frozen=True, slots=True)

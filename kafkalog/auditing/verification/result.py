@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from kafkalog.auditing.starting import AnswerWithReasons, Restorable
-from kafkalog.auditing.topics import Metadata
+from kafkalog.auditing.topics import CommittedGroups, Metadata
 from kafkalog.auditing.transactions import Summary
 from kafkalog.auditing.verification.accounting import FileFacts
 from kafkalog.auditing.verification.foreign import Log
@@ -35,8 +35,8 @@ class Verification:
     """What was found in all inputs.
 
     `refused` are inputs that could not be read at all, `replicas`, `mirrors` and `restorable` rows of the tables
-    of that name, `clusters` the log directories of each cluster with its metadata. `answer` is yes or no with reasons,
-    where it was asked whether brokers can go on from the files.
+    of that name, `clusters` the log directories of each cluster with its metadata and groups. `answer` is yes or no
+    with reasons, where it was asked whether brokers can go on from the files.
     """
 
     files: list[FileFacts] = field(default_factory=list)
@@ -46,7 +46,7 @@ class Verification:
     mirrors: list[tuple[object, ...]] = field(default_factory=list)
     restorable: list[tuple[object, ...]] = field(default_factory=list)
     answer: AnswerWithReasons | None = None
-    clusters: list[tuple[Sequence[LogDirectory], Metadata | None]] = field(default_factory=list)
+    clusters: list[tuple[Sequence[LogDirectory], Metadata | None, CommittedGroups]] = field(default_factory=list)
     reported: dict[tuple[Any, ...], tuple[str | None, Finding]] = field(default_factory=dict)
 
     def tell(self, findings: Iterable[Finding], node: str | None = None) -> None:

@@ -27,7 +27,7 @@ from kafkalog.auditing.partition import (
     with_note,
 )
 from kafkalog.auditing.side_files import compare_cluster, compare_node, compare_partition, lower_copied
-from kafkalog.auditing.topics import Metadata, cluster_metadata, policies, settle_misfits
+from kafkalog.auditing.topics import CommittedGroups, Metadata, cluster_metadata, policies, settle_misfits
 from kafkalog.auditing.transactions import AuditOptions, StateLog, Surroundings, outcomes_of_replicas
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
 from kafkalog.auditing.verification.foreign import tell_foreign
@@ -132,7 +132,8 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
     for cluster in clusters:
         metadata = cluster_metadata(cluster.nodes, options.limits)
         settle_misfits(cluster.nodes, metadata)
-        result.clusters.append((cluster.nodes, metadata))
+        groups = CommittedGroups(cluster.nodes, options.limits)
+        result.clusters.append((cluster.nodes, metadata, groups))
         known = len(result.logs)
         for node in cluster.nodes:
             _node(node, metadata, options, result)
@@ -140,6 +141,9 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
             _outcomes(result.logs[known:], metadata, options, result)
         newest = max((log.partition.newest for log in result.logs[known:]), default=-1)
         result.tell(compare_cluster(cluster.nodes, metadata, newest))
+        for finding in groups.stranded([log.partition for log in result.logs[known:]]):
+            node_id = next(log.node.node_id for log in result.logs if log.partition.directory.log == finding.log)
+            result.tell([finding], node_id)
     nodes = [node for cluster in clusters for node in cluster.nodes]
     if options.replicas:
         _compare(nodes, options, result)
@@ -187,7 +191,7 @@ def _announce(logs: Iterable[PartitionDirectory]) -> None:
 
 def _compare(nodes: Sequence[LogDirectory], options: VerifyOptions, result: Verification) -> None:
     """Compare the partitions that several directories have in common."""
-    known = {node.path: metadata for of_cluster, metadata in result.clusters for node in of_cluster}
+    known = {node.path: metadata for of_cluster, metadata, _ in result.clusters for node in of_cluster}
     comparison = compare_replicas(nodes, options.limits, known)
     result.replicas = [pair.row for pair in comparison.pairs]
     node_of = {directory.log: node.node_id for node in nodes for directory in node.partitions}

@@ -23,7 +23,7 @@ _HELD: Final = (
 _CAPTIONS: Final = {
     "space": "Partitions' directories", "space_segments": "Segments", "blockers": "All that holds bytes",
     "next_start": "What the next start does", "transaction_costs": "What transactions cost",
-    "producer_groups": "Who writes", "clocks": "Clocks that differ",
+    "producer_groups": "Who writes", "topic_clocks": "Times of topics", "clocks": "Clocks that differ",
 }  # fmt: skip
 
 

@@ -10,11 +10,13 @@ import pytest
 import plain
 from invoke import kafkalog
 from kafkalog.auditing.incidents.cluster_tables import NEWEST_ABORTED, ClusterRows, tables_of_audit, tables_of_rows
-from kafkalog.auditing.incidents.runner import incidents_of
+from kafkalog.auditing.incidents.runner import incidents_of, incidents_of_audit
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import coordinator_rows, notable_rows, partition_row
 from kafkalog.auditing.transactions.audit_result import Audit
+from kafkalog.auditing.transactions.audit_result import narrowed as only_part
 from kafkalog.auditing.transactions.summary import LogSummary
+from kafkalog.narrowing import Narrowing
 from plain import Batch
 from state_topic import T, value, write_state
 
@@ -105,3 +107,15 @@ def test_partitions_without_records_are_not_away(tmp_path: Path, topics: tuple[s
     plain.write_mark(tmp_path)
 
     assert words in kafkalog("txn-audit", str(tmp_path)).text
+
+
+@pytest.mark.parametrize(("narrowed", "places", "records"), [((), ["a-0", "away-0", "b-0"], 4), (("a",), ["a-0"], 2)])
+def test_a_question_about_a_topic_names_the_partitions_whose_records_it_counts(
+    tmp_path: Path, narrowed: tuple[str, ...], places: list[str], records: int
+) -> None:
+    """No others, though the decisions list them; the decisions are as many."""
+    found = only_part(audit([_timed_out(tmp_path, "a", "b")]), Narrowing(topics=narrowed))
+    (incident,) = (one for one in incidents_of_audit(found) if one.cause == "timeout")
+
+    assert sorted(map(str, incident.partitions)) == places
+    assert (incident.records, incident.transactions) == (records * NUMBER, NUMBER)

@@ -11,7 +11,7 @@ import plain
 from build import TIME, batch, record
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from offsets_topic import Write, commit_key, commit_value, write_offsets
+from offsets_topic import Marker, Write, commit_key, commit_value, write_offsets
 from plain import Batch
 
 DATA = "data"
@@ -33,7 +33,10 @@ def test_a_commit_that_goes_back_is_told(tmp_path: Path) -> None:
     told = kafkalog("groups", DATA, cwd=tmp_path).err
 
     assert (row["offset"], row["went_back_by"], row["went_back_ms"]) == (20, 30, TIME + 1000)
-    assert "note: g went back by 30 offsets in t-0 at 2023-11-14T22:13:21.000Z: these are read twice" in told
+    assert (
+        "note: g went back by 30 offsets in t-0 at 2023-11-14T22:13:21.000Z, from 40 to 10: these are read twice"
+        in told
+    )
 
 
 @pytest.mark.parametrize("offsets", [(10, 40), (10, 10), (40, None, 10)])
@@ -50,7 +53,10 @@ def test_a_deletion_tells_what_was_committed(tmp_path: Path) -> None:
     told = kafkalog("groups", DATA, cwd=tmp_path).err
 
     assert (row["state"], row["deleted_offset"], row["deleted_ms"]) == ("deleted", 33, TIME + 2000)
-    assert "note: g lost its committed offset 33 in t-0 at 2023-11-14T22:13:22.000Z: it starts where" in told
+    assert (
+        "note: g lost its committed offset 33 in t-0 at 2023-11-14T22:13:22.000Z, sooner than offsets expire by default: it starts where"
+        in told
+    )
 
 
 def test_a_deletion_that_was_followed_by_a_commit_is_only_in_the_table(tmp_path: Path) -> None:
@@ -118,3 +124,94 @@ def test_a_log_of_one_epoch_costs_no_reading_of_commits(tmp_path: Path) -> None:
     write_offsets(tmp_path, _commit(40))
 
     assert not [one for one in audit([tmp_path]).clusters[0].findings if one.code == "offset-beyond-end"]
+
+
+def test_a_verification_tells_of_the_groups_that_were_left_behind(tmp_path: Path) -> None:
+    """It says what an audit says, with the same line for each group; and nothing of groups in the log."""
+    _truncated(tmp_path, _commit(40, "old", epoch=0), _commit(20, epoch=1))
+    told = " ".join(kafkalog("verify", DATA, cwd=tmp_path).text.split())
+
+    assert told.startswith("LOST ")
+    assert "old at 40 (leader epoch 0 ends at 15 now" in told
+    assert "--group old --reset-offsets --topic t:0 --to-offset 15 --execute" in told
+    assert " g at 20" not in told
+
+
+@pytest.mark.parametrize(("days", "why"), [(7, "it was old enough to expire"), (6, "sooner than offsets expire by")])
+def test_a_deletion_tells_whether_it_may_be_an_expiry(tmp_path: Path, days: int, why: str) -> None:
+    """By Kafka's default of offsets.retention.minutes; the commit before the tombstone counts, not the first one."""
+    committed = TIME + 2000 - days * 86_400_000
+    write_offsets(tmp_path / DATA, _commit(7, when=committed - 10**9), _commit(33, when=committed), _commit(None))
+
+    assert (
+        f"lost its committed offset 33 in t-0 at 2023-11-14T22:13:22.000Z, {why}"
+        in kafkalog("groups", DATA, cwd=tmp_path).err
+    )
+
+
+def _over_time(root: Path, *written: Write, group: str = "g") -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The lines and the events of a group."""
+    write_offsets(root / DATA, *written)
+    found = kafkalog("groups", DATA, "--over-time", "--group", group, "--format", "ndjson", cwd=root)
+    return found.table("commit_lines"), found.table("commit_events")
+
+
+def test_commits_over_time_are_a_line(tmp_path: Path) -> None:
+    """From lowest to highest, with a mark for a deletion; another group's commits are not in it."""
+    [line], _ = _over_time(tmp_path, _commit(0), _commit(70), _commit(35), _commit(7, "other"), _commit(None))
+
+    assert (line["commits"], line["first_offset"], line["last_offset"]) == (3, 0, None)
+    assert (line["first_ms"], line["last_ms"]) == (TIME, TIME + 4000)
+    assert (line["lowest_offset"], line["highest_offset"], line["events"]) == (0, 70, 2)
+    assert line["line"].replace("·", "") == "▁█▄x"
+    assert line["line"].index("█") == 39 // 4
+
+
+def test_each_step_of_commits_is_an_event(tmp_path: Path) -> None:
+    """With its time, and the value and the time before; a commit after a deletion begins anew."""
+    _, events = _over_time(
+        tmp_path, _commit(40), _commit(10), _commit(20), _commit(12), _commit(None), _commit(3), _commit(4)
+    )
+
+    assert [(one["event"], one["offset_before"], one["offset"], one["time_ms"] - TIME) for one in events] == [
+        ("went-back", 40, 10, 1000), ("went-back", 20, 12, 3000), ("deleted", 12, None, 4000),
+    ]  # fmt: skip
+    assert events[0]["before_ms"] == TIME
+    assert events[2]["record_offset"] == 4
+
+
+@pytest.mark.parametrize(("pause", "events"), [(61, ["silent"]), (50, [])])
+def test_a_group_that_was_silent_for_long_is_told(tmp_path: Path, pause: int, events: list[str]) -> None:
+    """A minute at least, and ten times as long as usual; what is written is a second apart."""
+    others = [_commit(0, "other")] * pause
+    _, found = _over_time(tmp_path, *map(_commit, range(5)), *others, _commit(9), _commit(10))
+
+    assert [one["event"] for one in found] == events
+    assert all((one["offset_before"], one["offset"]) == (4, 9) for one in found)
+
+
+def test_commits_of_aborted_and_open_transactions_are_no_part_of_the_line(tmp_path: Path) -> None:
+    """They do not count."""
+    aborted, opened = (Write(commit_key("g"), commit_value(1), producer) for producer in (7, 8))
+    [line], events = _over_time(tmp_path, _commit(40), aborted, Marker(7, commit=False), opened, _commit(41))
+
+    assert (line["commits"], line["lowest_offset"], events) == (2, 40, [])
+
+
+def test_a_truncation_past_a_group_is_an_event(tmp_path: Path) -> None:
+    """With where it should go on; a group that is in the log has none."""
+    _truncated(tmp_path, _commit(40, "old", epoch=0), _commit(20, "newer", epoch=1))
+    found = kafkalog("groups", DATA, "--over-time", "--group", "*", "--format", "ndjson", cwd=tmp_path)
+
+    assert [(one["group"], one["event"], one["offset_before"], one["offset"]) for one in found.table("commit_events")] == [
+        ("old", "truncated", 40, 15)
+    ]  # fmt: skip
+
+
+def test_groups_over_time_are_asked_for_by_name(tmp_path: Path) -> None:
+    """Each commit of theirs is kept."""
+    write_offsets(tmp_path / DATA, _commit(1))
+    refused = kafkalog("groups", DATA, "--over-time", cwd=tmp_path)
+
+    assert refused.status == 2
+    assert "say of which groups with --group" in refused.err

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import kafkalog as library
 from kafkalog.auditing.topics.groups import ShareOffsets, _put, _StateBatch
 from kafkalog.kafka.internal_records import InternalRecord
 from kafkalog.segments.internal_blocks import Written
 from kafkalog.tables.internal_tables import SHARE_OFFSETS
+from official import FIXTURES
+from plain import Batch, write_segments
 
 SNAPSHOT, UPDATE = 0, 1
 AVAILABLE, ACKNOWLEDGED, ARCHIVED = 0, 2, 4
@@ -27,11 +31,11 @@ def _record(kind: int, start: int, *batches: tuple[int, int, int]) -> Written:
     return Written("f", 0, 0, 0, False, -1, kind, InternalRecord(kind, "ShareSnapshot", key, 0, value))  # type: ignore[arg-type]
 
 
-def _row(*records: Any) -> dict[str, Any]:
+def _row(*records: Any, end: int | None = None) -> dict[str, Any]:
     offsets = ShareOffsets()
     for record in records:
         offsets.apply(record)
-    (row,) = offsets.rows({}, "log")
+    (row,) = offsets.rows({"x": "t"}, "log", {} if end is None else {("t", 0): end})
     return dict(zip(SHARE_OFFSETS.names, row, strict=True))
 
 
@@ -60,6 +64,29 @@ def test_what_is_before_the_start_is_done() -> None:
 
     assert (row["start_offset"], row["acknowledged"]) == (7, 3)
     assert [one["firstOffset"] for one in row["in_flight"]] == [5]
+
+
+@pytest.mark.parametrize(("start", "end", "lag"), [(10, 50, 25), (10, 20, 0), (-1, 50, None), (10, None, None)])
+def test_the_lag_is_what_is_neither_acknowledged_nor_given_up(start: int, end: int | None, lag: int | None) -> None:
+    """Up to the log's end, of what is from the start on; none without a log, or where the start is not known."""
+    row = _row(_record(SNAPSHOT, start, (10, 19, ACKNOWLEDGED), (20, 24, ARCHIVED), (25, 29, AVAILABLE)), end=end)
+
+    assert row["lag"] == lag
+
+
+def test_the_lag_of_a_share_group_is_against_its_log(tmp_path: Path) -> None:
+    """A broker's share group that acknowledged 10 records from 60 on, in a log of 80; not at another moment."""
+    case = FIXTURES / "k4-m-metadata-groups-44" / "data"
+    write_segments(tmp_path / "stock-clicks.24-0", [Batch(0, at, at + 39, "plain", records=40) for at in (0, 40)])
+    node = (case / "meta.properties").read_bytes()
+    (tmp_path / "meta.properties").write_bytes(node.replace(b"node.id=1", b"node.id=77").replace(b"directory.id", b"#"))
+
+    def lag(**moment: int) -> list[int | None]:
+        found = library.groups([case, tmp_path], tables=("share_offsets",), **moment)  # type: ignore[arg-type]
+        return [row["lag"] for row in found.rows("share_offsets")]
+
+    assert lag() == [80 - 60 - 10]
+    assert lag(offset=10**6) == [None]
 
 
 @pytest.mark.parametrize("last", [-5, 2**63 - 1])
