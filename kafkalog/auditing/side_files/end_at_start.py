@@ -16,6 +16,7 @@ from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.files.opening import open_source, read_small
 from kafkalog.findings import Bytes, Finding
+from kafkalog.kernel.headers import hop
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.quantities import many
 
@@ -28,6 +29,8 @@ _LAST_DELTA: Final = struct.Struct(">i")
 _DELTA_AT: Final = 23
 _LEAST: Final = 14  # bytes of the smallest record that there ever was
 _MAGIC_AT: Final = 16  # position of the magic in a batch
+_UP_TO_DELTA: Final = _DELTA_AT + _LAST_DELTA.size
+_WINDOW: Final = 1 << 20
 
 
 def end_after_clean_stop(audit: PartitionAudit) -> int | tuple[int, int] | None:
@@ -110,21 +113,32 @@ def next_offset(segment: Segment) -> int | tuple[int, int]:
     Follows LogSegment.readNextOffset and FileLogInputStream.nextBatch.
     """
     offset, position = _last_entry(segment)
+    last, data, begin = None, b"", position
     with closing(open_source(segment.path)) as source:
-        size, last = source.size, None
-        while position < size - _UP_TO_MAGIC:
-            head = source.read_bytes(position, _DELTA_AT + _LAST_DELTA.size)
-            base, length = _HEAD.unpack_from(head)
+        while position < source.size - _UP_TO_MAGIC:
+            if position + _UP_TO_DELTA > begin + len(data):
+                data, begin = source.read_bytes(position, _WINDOW), position
+            at = position - begin
+            _, length = _HEAD.unpack_from(data, at)
             if length < _LEAST:
                 return position, length
-            if position > size - _HEAD.size - length:
+            if position > source.size - _HEAD.size - length:
                 break
-            modern = 1 < head[_MAGIC_AT] < 1 << 7 and len(head) == _DELTA_AT + _LAST_DELTA.size
-            end = base + _LAST_DELTA.unpack_from(head, _DELTA_AT)[0] if modern else base
-            if last is not None or end >= offset:
-                last = end
-            position += _HEAD.size + length
+            end = _last_offset(data, at)
+            last = end if last is not None or end >= offset else None
+            at += _HEAD.size + length
+            if last is not None and (stop := hop(data, at, len(data))) > at:  # over all batches that are in sight
+                last, at = _last_offset(data, hop(data, at, stop - 1)), stop
+            position = begin + at
     return segment.base_offset if last is None else last + 1
+
+
+def _last_offset(data: bytes, at: int) -> int:
+    """Return the last offset of a batch, by its header."""
+    base, _ = _HEAD.unpack_from(data, at)
+    if 1 < data[at + _MAGIC_AT] < 1 << 7 and at + _UP_TO_DELTA <= len(data):
+        base += _LAST_DELTA.unpack_from(data, at + _DELTA_AT)[0]
+    return int(base)
 
 
 def _last_entry(segment: Segment) -> tuple[int, int]:

@@ -144,11 +144,14 @@ class Aborts:
                 fault = None  # the marker is gone
             else:
                 message = f"there is no ABORT marker of producer {entry.producer_id} at offset {entry.last_offset}"
-                fault = EntryFault(
-                    number, entry.last_offset, entry.producer_id, None, entry.last_offset, message,
+                harm = (
                     f"read_committed consumers may skip what producer {entry.producer_id} committed from offset"
-                    f" {entry.first_offset} on",
-                )  # fmt: skip
+                    f" {entry.first_offset} on"
+                )
+                is_read = entry.first_offset < high  # no fetch in this segment takes one from after it
+                fault = EntryFault(
+                    number, entry.last_offset, entry.producer_id, None, entry.last_offset, message, harm * is_read
+                )
             found += [fault] if fault is not None else []
         unlisted = self.first[here] != NONE
         unlisted[[row - here.start for row in listed]] = False

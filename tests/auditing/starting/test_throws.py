@@ -12,11 +12,12 @@ import pytest
 
 import build
 from cases_of_side_files import OF_SMALL, SMALL, damaged
-from cases_of_starts import OF_STARTS, falling_back, without_id, zeroed
+from cases_of_starts import OF_STARTS, SNAPSHOTS, falling_back, without_id, zeroed
 from code_cases import CODE_CASES
 from code_evidence import Maker, copied, partition, written
 from invoke import Ended, kafkalog
 from kafkalog import batches
+from kafkalog.auditing.side_files import end_at_start
 from kafkalog.auditing.side_files.end_at_start import next_offset
 from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, fate_of, starting_page
 from kafkalog.log_dirs.log_directory import open_log_directory
@@ -159,6 +160,54 @@ def test_recovery_stops_at_the_segment_that_it_cuts(
     (row,) = said.table("next_start")
 
     assert (row["log_end_offset"], row["recovered_segments"]) == (end, recovered)
+
+
+@pytest.mark.parametrize(("base", "clean", "index", "stops"), [
+    (5, False, True, True), (4, False, True, False), (5, True, True, False), (5, True, False, True),
+])  # fmt: skip
+def test_a_recovered_segment_with_a_batch_below_its_base_offset_stops_the_start(
+    tmp_path: Path, base: int, clean: bool, index: bool, stops: bool
+) -> None:
+    """After a clean stop only a segment without an index is recovered; the name's own offset is legal."""
+    each = [build.batch(build.record(), base_offset=number) for number in range(6)]
+    home = _log(tmp_path, each[:4], each[4:])
+    os.rename(home / f"{4:020}.log", home / f"{base:020}.log")
+    (home / f"{4:020}.index").unlink()
+    if index:
+        (home / f"{base:020}.index").touch()
+    if clean:
+        (tmp_path / "data" / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    rows = kafkalog(*RESTORABLE, "--format", "ndjson", "--table", "restorable", cwd=tmp_path).rows
+    (said,) = [row["message"] for row in rows if row["subject"] == "broker"]
+
+    assert ("the batch begins at offset 4" in said) is stops
+
+
+def test_a_start_reads_the_newest_snapshot_alone(tmp_path: Path) -> None:
+    """One that is damaged stops it; of an older one it takes nothing."""
+    copied(SNAPSHOTS)(tmp_path)
+    names = sorted((tmp_path / "data" / "__cluster_metadata-0").glob("*.checkpoint"))
+    for path, stops in ((names[-1], True), (names[0], False)):
+        whole = path.read_bytes()
+        path.write_bytes(whole * 2)
+        rows = kafkalog(*RESTORABLE, "--format", "ndjson", "--table", "restorable", cwd=tmp_path).rows
+        told = [row["what"] for row in rows if row["subject"] == "broker"]
+        assert told == ["refuses" if stops else "starts"]
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("window", [1, 30, 100, 200, 1 << 20])
+def test_the_end_does_not_depend_on_how_much_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    """Batches of many sizes, behind an entry that points to the first one."""
+    each = [build.batch(build.record(value=b"v" * (number * 7 % 90)), base_offset=number) for number in range(40)]
+    home = _log(tmp_path, [*each, bytes(5)])
+    monkeypatch.setattr(end_at_start, "_WINDOW", max(window, 27))
+    (log,) = open_log_directory(str(tmp_path / "data")).partitions
+    assert next_offset(log.segments[-1]) == 40
+    (home / f"{0:020}.log").write_bytes(b"".join(each) + bytes(18))
+    assert next_offset(log.segments[-1]) == (sum(map(len, each)), 0)
 
 
 def test_a_plain_batch_after_the_transaction_is_legal(tmp_path: Path) -> None:
