@@ -42,9 +42,8 @@ def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment])
 def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Iterator[Finding]:
     """Yield the findings that affect an audit's verdicts and need no further read of a segment.
 
-    These are about the entries of ``.txnindex`` files, about indexes whose segment is gone, and about files with offsets
-    after the log's end. `one_moment`
-    says that the files of a broker that ran are of one moment.
+    These are about the entries of ``.txnindex`` files, about indexes whose segment is gone, and about files with
+    offsets after the log's end. `one_moment` says that the files of a broker that ran are of one moment.
     """
     for faults in txn_index_faults(audit, missing=False):
         yield faults.finding(excused=False)

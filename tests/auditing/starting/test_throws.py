@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -208,6 +209,24 @@ def test_the_end_does_not_depend_on_how_much_is_read_at_once(
     assert next_offset(log.segments[-1]) == 40
     (home / f"{0:020}.log").write_bytes(b"".join(each) + bytes(18))
     assert next_offset(log.segments[-1]) == (sum(map(len, each)), 0)
+
+
+@pytest.mark.parametrize(("offset", "batch", "into", "says"), [
+    (5, 5, 0, None), (5, 4, 0, None), (9, 5, 0, "so the broker takes 0"), (5, 5, -8, "the broker stops at its start"),
+])  # fmt: skip
+def test_an_index_that_points_to_no_batch_hides_whole_batches(
+    tmp_path: Path, offset: int, batch: int, into: int, says: str | None
+) -> None:
+    """After a clean stop the broker looks for the log's end from the last entry on; an earlier batch leads there."""
+    each = [build.batch(build.record(), base_offset=number) for number in range(6)]
+    home = _log(tmp_path, each)
+    at = sum(map(len, each[:batch])) + into
+    (home / f"{0:020}.index").write_bytes(struct.pack(">ii", offset, at))
+    (tmp_path / "data" / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    for command in (("txn-audit", "data"), ("verify", "data"), RESTORABLE):
+        text = " ".join(kafkalog(*command, cwd=tmp_path).text.split())
+        assert ("the last entry of its index points" in text or "takes 0 as the log's end" in text) is bool(says)
+        assert says is None or command == RESTORABLE or says in text
 
 
 def test_a_plain_batch_after_the_transaction_is_legal(tmp_path: Path) -> None:
