@@ -142,10 +142,10 @@ def _after_snapshot(home: LogDirectory, finding: Finding) -> bool:
 
 
 def _recovered_below_base(home: LogDirectory, finding: Finding) -> bool:
-    """Say whether a start recovers the segment of a batch, whose offset is below the segment's base offset."""
+    """Say whether a start recovers the segment of a batch that ends below the segment's base offset."""
     log, name = _log_of(home, finding), os.path.basename(finding.file)
-    base = parse_name(name).offset
-    if log is None or base is None or finding.offset is None or finding.offset >= base:
+    base, last = parse_name(name).offset, str(finding.found).rpartition("..")[2]
+    if log is None or base is None or not last.lstrip("-").isdecimal() or int(last) >= base:
         return False
     if log.topic == METADATA_TOPIC or name.removesuffix(".log") + ".index" not in log.files:
         return True
@@ -244,7 +244,8 @@ THROWS: Final = (
     ),
     _row(
         "LogSegment.recover, LogLoader.retryOnOffsetOverflow", Phase.LOGS,
-        "a segment that is recovered has a batch below the offset in its name", "offset-outside-segment / *.log",
+        "a segment that is recovered has a batch that ends below the offset in its name",
+        "offset-outside-segment / *.log",
         Fate.EXITS, since=(1, 1), reads=_recovered_below_base,
         does="The broker stops at its start: it takes this for an overflow of offsets, and can't split the segment.",
     ),

@@ -163,14 +163,20 @@ def test_recovery_stops_at_the_segment_that_it_cuts(
     assert (row["log_end_offset"], row["recovered_segments"]) == (end, recovered)
 
 
-@pytest.mark.parametrize(("base", "clean", "index", "stops"), [
-    (5, False, True, True), (4, False, True, False), (5, True, True, False), (5, True, False, True),
+@pytest.mark.parametrize(("base", "wide", "clean", "index", "stops"), [
+    (5, False, False, True, True), (4, False, False, True, False), (5, True, False, True, False),
+    (5, False, True, True, False), (5, False, True, False, True),
 ])  # fmt: skip
 def test_a_recovered_segment_with_a_batch_below_its_base_offset_stops_the_start(
-    tmp_path: Path, base: int, clean: bool, index: bool, stops: bool
+    tmp_path: Path, base: int, wide: bool, clean: bool, index: bool, stops: bool
 ) -> None:
-    """After a clean stop only a segment without an index is recovered; the name's own offset is legal."""
+    """After a clean stop only a segment without an index is recovered; the name's own offset is legal.
+
+    So is, for the start, a batch that begins below it, and ends at it or later.
+    """
     each = [build.batch(build.record(), base_offset=number) for number in range(6)]
+    if wide:
+        each[4:] = [build.batch(build.record(), build.record(delta=1), base_offset=4)]
     home = _log(tmp_path, each[:4], each[4:])
     os.rename(home / f"{4:020}.log", home / f"{base:020}.log")
     (home / f"{4:020}.index").unlink()
