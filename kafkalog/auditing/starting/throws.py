@@ -33,6 +33,7 @@ class Phase(Enum):
     QUORUM = "quorum and metadata log"
     LOGS = "loading logs"
     METADATA = "first metadata"
+    COORDINATORS = "loading coordinators"
 
 
 class Fate(Enum):
@@ -269,6 +270,25 @@ THROWS: Final = (
     _row(
         "ProducerStateManager.loadFromSnapshot", Phase.LOGS, "a producer snapshot is corrupt", "snapshot-corrupt",
         Fate.GOES_ON,
+    ),
+    # What is damaged there is told by incidents of damage, with what the coordinator does: `incidents/coordinators.py`.
+    Throw(
+        "CoordinatorLoaderImpl.doLoad", Phase.COORDINATORS,
+        "a batch of __consumer_offsets or __share_group_state can't be read", (), Fate.GOES_ON,
+        "The broker starts, but the partition's groups have no coordinator. A CRC alone is not checked.",
+        "Read the other replicas of the partition.",
+    ),
+    Throw(
+        "TransactionStateManager.loadTransactionMetadata", Phase.COORDINATORS,
+        "a batch of __transaction_state can't be read", (), Fate.GOES_ON,
+        "The broker starts, but its coordinator knows nothing of what the partition has after it.",
+        "Read the other replicas of the partition.",
+    ),
+    Throw(
+        "RemoteLogManager, RLMTask", Phase.COORDINATORS,
+        "objects in the remote store are missing or damaged", (), Fate.GOES_ON,
+        "The broker starts without reading them: what is wrong shows when a consumer reads there.",
+        "Give the remote store to verify.", since=(3, 6),
     ),
 )  # fmt: skip
 
