@@ -101,7 +101,7 @@ _REMEDY: Final = ""  # the step of the code itself
 
 def _row(
     kafka_place: str, phase: Phase, condition: str, at: str, fate: Fate, step: str = _REMEDY, *,
-    since: Release = (0, 8), does: str = "", reads: Callable[[LogDirectory, Finding], bool] | None = None,
+    since: Release = (0, 8), does: str = "",
 ) -> Throw:  # fmt: skip
     """Make a row of codes, and of files' names after a slash.
 
@@ -110,9 +110,7 @@ def _row(
     codes, _, names = at.partition("/")
     first = CATALOGUE[codes.split()[0]]
     step, does = step or first.next, does or first.kafka
-    return Throw(
-        kafka_place, phase, condition, tuple(codes.split()), fate, does, step, tuple(names.split()), since, reads=reads
-    )
+    return Throw(kafka_place, phase, condition, tuple(codes.split()), fate, does, step, tuple(names.split()), since)
 
 
 _CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
@@ -241,15 +239,15 @@ THROWS: Final = (
     _row(
         "ProducerAppendInfo.appendDataBatch", Phase.LOGS,
         "data that is not transactional inside its producer's open transaction, where the start reads it",
-        "data-outside-transaction", Fate.EXITS, since=(0, 11), reads=_after_snapshot,
-    ),
+        "data-outside-transaction", Fate.EXITS, since=(0, 11),
+    )._replace(reads=_after_snapshot),
     _row(
         "LogSegment.recover, LogLoader.retryOnOffsetOverflow", Phase.LOGS,
         "a segment that is recovered has a batch that ends below the offset in its name",
         "offset-outside-segment / *.log",
-        Fate.EXITS, since=(1, 1), reads=_recovered_below_base,
+        Fate.EXITS, since=(1, 1),
         does="The broker stops at its start: it takes this for an overflow of offsets, and can't split the segment.",
-    ),
+    )._replace(reads=_recovered_below_base),
     _row(
         "LogManager.recoverAbandonedFutureLogs", Phase.METADATA,
         "a -future directory lies beside the current one, in the directory that the metadata assigns",
