@@ -51,7 +51,7 @@ def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterat
     for directory in node.partitions:
         audit = by_partition.get((directory.topic, directory.partition))
         if audit is not None and directory.topic == METADATA_TOPIC and not directory.suffix:
-            yield from _quorum_epoch(audit)
+            yield from _quorum_values(audit)
             yield from kraft_snapshots(audit)
 
 
@@ -232,20 +232,31 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
 
 
 def _quorum_state(directory: PartitionDirectory) -> Iterator[Finding]:
+    """Yield what is not the format of a quorum-state."""
     path = os.path.join(directory.log, "quorum-state")
     if directory.topic != METADATA_TOPIC or not exists(path):
         return
     wrong: list[Finding] = []
     try:
-        values = read_properties(path, on_finding=wrong.append)
+        read_properties(path, on_finding=wrong.append)
     except UnreadableError as error:
         if exists(path):
             yield directory.finding(NOT_READ, path, str(error))
-        return
     yield from wrong
-    if wrong:
+
+
+def _quorum_values(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield which values of quorum-state are missing, or contradict the metadata log."""
+    directory = audit.directory
+    path = os.path.join(directory.log, "quorum-state")
+    wrong: list[Finding] = []
+    try:
+        values = read_properties(path, on_finding=wrong.append) if exists(path) else None
+    except UnreadableError:
         return
-    version = values.get("data_version", "")
+    if values is None or wrong:
+        return
+    version, epoch = values.get("data_version", ""), values.get("leaderEpoch", "")
     keys = _QUORUM_KEYS.get(version)
     if keys is None:
         message = f"data_version is {version or 'missing'}, but must be 0 or 1"
@@ -253,21 +264,11 @@ def _quorum_state(directory: PartitionDirectory) -> Iterator[Finding]:
     elif missing := ", ".join(sorted(keys - values.keys())):
         message = f"data_version is {version}, but these keys of it are missing: {missing}"
         yield directory.finding("quorum-state-wrong", path, message)
-
-
-def _quorum_epoch(audit: PartitionAudit) -> Iterator[Finding]:
-    """Yield a finding where quorum-state has an earlier epoch than the metadata log."""
-    path = os.path.join(audit.directory.log, "quorum-state")
-    wrong: list[Finding] = []
-    try:
-        values = read_properties(path, on_finding=wrong.append) if exists(path) else {}
-    except UnreadableError:
-        return
-    epoch, newest = values.get("leaderEpoch", ""), max((known for known, _ in audit.epochs), default=0)
+    newest = max((known for known, _ in audit.epochs), default=0)
     number = java_int(epoch)
-    if values and not wrong and (number is None or number < newest):
+    if number is None or number < newest:
         message = f"leaderEpoch is {epoch or 'missing'}, but the metadata log has batches of epoch {newest}"
-        yield audit.directory.finding("quorum-state-wrong", path, message, needed=newest, found=epoch)
+        yield directory.finding("quorum-state-wrong", path, message, needed=newest, found=epoch)
 
 
 def _without_topic_id(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
