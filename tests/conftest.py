@@ -114,7 +114,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None]:
     """Fail a test that starts a process and does not say so: `make quick` must be able to leave it out."""
     STARTED.clear()
     yield
-    if STARTED and not any(map(item.get_closest_marker, ("process", "spark", "browser"))):
+    if STARTED and not any(map(item.get_closest_marker, ("process", "spark", "browser", "live"))):
         pytest.fail(f"it starts a process ({', '.join(STARTED)}) and has no mark.process")
 
 

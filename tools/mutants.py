@@ -733,8 +733,8 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
         ),
         Mutant(
             "auditing/side_files/end_at_start.py:next_offset",
-            "while position < size - _UP_TO_MAGIC:",
-            "while position <= size - _UP_TO_MAGIC:",
+            "while position < source.size - _UP_TO_MAGIC:",
+            "while position <= source.size - _UP_TO_MAGIC:",
             "auditing/starting/test_throws.py",
         ),
         Mutant(

@@ -572,7 +572,7 @@ FILES: Final[dict[str, Code]] = {
     ),
     "log-end-unreadable": Code(
         ERROR,
-        "After the last whole batch of a cleanly stopped log there are bytes, such as zeros, that are no batch's.",
+        "Where a cleanly stopped log's newest index leads to, there are bytes, such as zeros, that are no batch's.",
         "Certain: after a clean stop a broker looks for the log's end from the last entry of the newest index on.",
         "The broker stops at its start: CorruptRecordException, found record size smaller than minimum record"
         " overhead. After an unclean stop it cuts such bytes off.",
@@ -581,10 +581,11 @@ FILES: Final[dict[str, Code]] = {
         kind="start-goes-wrong",
         cause="broker-stops",
         traits=Trait.OF_LOG,
+        follows=("base-offset-wrong", "segment-foreign"),
     ),
     "log-end-falls-back": Code(
         ERROR,
-        "The newest index of a cleanly stopped log points after the last whole batch.",
+        "The newest index of a cleanly stopped log points after the last whole batch, or to no batch.",
         "Certain: after a clean stop a broker looks for the log's end from the last entry of the newest index on, and"
         " finds none there.",
         "The broker takes the segment's first offset as the log's end: whole batches after it are read by nobody, and"
@@ -594,6 +595,7 @@ FILES: Final[dict[str, Code]] = {
         kind="start-goes-wrong",
         cause="broker-start",
         traits=Trait.OF_LOG,
+        follows=("base-offset-wrong", "segment-foreign"),
     ),
     "bootstrap-wrong": Code(
         ERROR,

@@ -168,9 +168,12 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def quorum_state(data: bytes) -> Properties:
-    """Read KRaft's quorum-state, one JSON object in the first line."""
+    """Read KRaft's quorum-state, one JSON object at the beginning of the first line; Kafka takes no notice of more.
+
+    Follows FileQuorumStateStore.readStateFromFile.
+    """
     try:
-        values = json.loads(_lines(data)[0]) if data else None
+        values = json.JSONDecoder().raw_decode(_lines(data)[0].lstrip())[0] if data else None
     except (ValueError, RecursionError) as error:
         return Properties({}, [(1, f"the file is not JSON: {error}")])
     if not isinstance(values, dict):

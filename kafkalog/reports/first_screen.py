@@ -30,6 +30,7 @@ __all__ = ["FirstScreen", "changed", "first_screen", "screen_of"]
 _TOLD: Final = frozenset({"partitions", "transactions", "coordinator", "findings", "incidents"})
 
 _CUT: Final = codes_with(Trait.CUT)
+_ASIDE: Final = frozenset({"replica-only-aside"})
 
 _NOTHING: Final = "nothing is lost, damaged or blocked"
 
@@ -155,14 +156,20 @@ def _of_changes(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
 
 
 def _lost_or_later(source: AuditSource) -> list[str]:
-    """Say how many logs end before offsets that files know which may have been copied later: nobody knows which."""
+    """Say what a copy of a running broker may explain, or a loss: nobody knows which.
+
+    Logs that end before offsets that files know which may have been copied later, and partitions that are only in
+    directories that were put aside.
+    """
     logs = {row["log"] for row in source.notes(_CUT) if row["severity"] == "note" and not is_proved(row["certainty"])}
-    if not logs:
-        return []
-    end = "ends" if len(logs) == 1 else "end"
+    aside = sum(row["severity"] == "note" for row in source.notes(_ASIDE))
+    end, are = "ends" if len(logs) == 1 else "end", "was" if aside == 1 else "were"
     return [
         f"{number_of(len(logs), 'log')} {end} before offsets that other files know: lost, or copied at another moment"
-    ]
+    ] * bool(logs) + [
+        f"{number_of(aside, 'partition')} {are} put aside, and the next start begins empty there, or {are} moved or"
+        " deleted during the copy"
+    ] * bool(aside)
 
 
 def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_open: Sequence[str]) -> list[str]:

@@ -323,7 +323,7 @@ def test_visible_rows_pass_over_what_cannot_be_read(tmp_path: Path) -> None:
 
 def test_a_partition_without_a_segment_is_one_without_batches(tmp_path: Path) -> None:
     """A directory that a broker has just made, or whose segments a copy left out."""
-    (tmp_path / "meta.properties").write_text("version=0\n")
+    (tmp_path / "meta.properties").write_text("version=0\nbroker.id=1\n")
     (tmp_path / "orders-0").mkdir()
     ended = kafkalog("txn-audit", "--format", "ndjson", "--all", tmp_path)
     (row,) = ended.table("partitions")

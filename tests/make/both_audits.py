@@ -45,11 +45,10 @@ VERIFY_ALONE: Final = frozenset(
         # Batches held against indexes, snapshots and the log's leader epochs.
         "index-insane", "index-mismatch", "index-preallocated", "leader-epochs-mismatch", "side-file-missing",
         "snapshot-mismatch", "time-index-mismatch",
-        # Segments held against each other's, and against the index files of those that are missing.
-        "segment-foreign", "segment-missing", "segments-alike",
+        # Segments held against each other's.
+        "segment-foreign", "segments-alike",
         # The root's own files, and files of no name of Kafka's.
-        "checkpoint-names-absent", "checkpoint-wrong", "directory-twice", "file-unknown", "kraft-snapshot-wrong",
-        "meta-properties-wrong", "partition-metadata-wrong", "quorum-state-wrong",
+        "checkpoint-names-absent", "checkpoint-wrong", "directory-twice", "file-unknown", "quorum-state-wrong",
         "topic-id-differs",
         # --replicas and --against.
         "broker-went-on", "file-added", "file-content-changed", "file-gone", "file-size-changed", "replica-damaged", "replica-lacks",

@@ -38,7 +38,7 @@ def _state_replicas(*last: bytes) -> Maker:
             root = folder / str(number)
             plain.write_epochs(write_state(root, ("tx-1", value(0)), ("tx-1", one)), (0, 0))
             (root / "meta.properties").write_text(
-                f"version=1\ncluster.id=c\nnode.id={number}\ndirectory.id=d{number}\n"
+                f"version=1\ncluster.id=c\nnode.id={number}\ndirectory.id={'BC'[number - 1] * 21}A\n"
             )
 
     return make

@@ -154,7 +154,7 @@ DAMAGE: Final[dict[str, tuple[Callable[[Path], object], list[str]]]] = {
     "another segment's transaction index": (other_index(".txnindex", 2, 4), ["txn-index-mismatch"]),
     "no transaction index": (gone(".txnindex", 2), ["txn-index-mismatch"]),
     "no index": (gone(".index", 2), []),
-    "last batch of the log cut off": (cut(-1), ["log-cut-short"]),
+    "last batch of the log cut off": (cut(-1), ["log-cut-short", "log-end-falls-back"]),
     "last batch of an inner segment cut off": (cut(1), ["log-cut-short"]),
     "last batch of the log torn": (torn(-1), ["log-end-falls-back"]),  # the index points to it
     "last batch of an inner segment torn": (torn(2), []),

@@ -14,8 +14,9 @@ from kafkalog.auditing.partition import PartitionAudit, visible_records
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.files.opening import open_source, read_small
+from kafkalog.files.opening import open_source
 from kafkalog.findings import Bytes, Finding
+from kafkalog.kernel.headers import hop
 from kafkalog.log_dirs.log_directory import Segment
 from kafkalog.quantities import many
 
@@ -28,24 +29,26 @@ _LAST_DELTA: Final = struct.Struct(">i")
 _DELTA_AT: Final = 23
 _LEAST: Final = 14  # bytes of the smallest record that there ever was
 _MAGIC_AT: Final = 16  # position of the magic in a batch
+_UP_TO_DELTA: Final = _DELTA_AT + _LAST_DELTA.size
+_WINDOW: Final = 1 << 16
 
 
 def end_after_clean_stop(audit: PartitionAudit) -> int | tuple[int, int] | None:
     """Return the end that a broker finds after a clean stop, or where it stops, as ``next_offset`` does.
 
-    None where it is where the batches end, since they are whole, and where the log is recovered: the metadata log is
-    each time, and every log after an unclean stop.
+    None where it is where the batches end, since they are whole and no index points into them, and where the log is
+    recovered: the metadata log is each time, and every log after an unclean stop.
     """
     directory = audit.directory
     segment = directory.segments[-1] if directory.segments else None
     if not directory.clean_shutdown or directory.topic == METADATA_TOPIC or directory.suffix:
         return None
-    if segment is None or segment.is_remote or not _has_tail(audit, segment):
+    if segment is None or segment.is_remote or not segment.size:
         return None
     if os.path.basename(segment.file(".index")) not in directory.files:
         return None  # it is made anew, and what is no batch is cut off before
     try:
-        return next_offset(segment)
+        return next_offset(segment) if _has_tail(audit, segment) or _last_entry(segment)[1] else None
     except UnreadableError:
         return None  # reported with the file
 
@@ -59,8 +62,9 @@ def end_at_start(audit: PartitionAudit) -> Iterator[Finding]:
     name, segment = f"{directory.topic}-{directory.partition}", directory.segments[-1]
     if isinstance(found, int):
         if found < end:
+            points = "after the last whole batch" if _has_tail(audit, segment) else "to no batch"
             message = (
-                f"the last entry of its index points after the last whole batch of {name}, so the broker takes"
+                f"the last entry of its index points {points} of {name}, so the broker takes"
                 f" {found} as the log's end: {_lost(audit, found)} are gone then, although their batches are whole"
             )
             yield directory.finding(
@@ -70,10 +74,12 @@ def end_at_start(audit: PartitionAudit) -> Iterator[Finding]:
     position, size = found
     count = segment.size - position
     what = f"{count} zero bytes follow" if _are_zeros(segment, position) else f"{count} bytes that are no batch follow"
+    where = f"from position {position} on {what} the last whole batch of {name}, which ends at offset {end}"
+    if not _has_tail(audit, segment):
+        where = f"the last entry of its index points to where no batch of {name} begins"
     message = (
-        f"from position {position} on {what} the last whole batch of {name}, which ends at offset {end}, and"
-        f" .kafka_cleanshutdown is there: the broker stops at its start with a record size of {size}, smaller than the"
-        f" minimum of {_LEAST}"
+        f"{where}, and .kafka_cleanshutdown is there: the broker stops at its start with a record size of {size},"
+        f" smaller than the minimum of {_LEAST}"
     )
     known = max(directory.checkpoints.get("recovery_point", end), *directory.snapshots, end)
     if known > end:
@@ -110,31 +116,44 @@ def next_offset(segment: Segment) -> int | tuple[int, int]:
     Follows LogSegment.readNextOffset and FileLogInputStream.nextBatch.
     """
     offset, position = _last_entry(segment)
+    last, data, begin = None, b"", position
     with closing(open_source(segment.path)) as source:
-        size, last = source.size, None
-        while position < size - _UP_TO_MAGIC:
-            head = source.read_bytes(position, _DELTA_AT + _LAST_DELTA.size)
-            base, length = _HEAD.unpack_from(head)
+        while position < source.size - _UP_TO_MAGIC:
+            if position + _UP_TO_DELTA > begin + len(data):
+                data, begin = source.read_bytes(position, _WINDOW), position
+            at = position - begin
+            _, length = _HEAD.unpack_from(data, at)
             if length < _LEAST:
                 return position, length
-            if position > size - _HEAD.size - length:
+            if position > source.size - _HEAD.size - length:
                 break
-            modern = 1 < head[_MAGIC_AT] < 1 << 7 and len(head) == _DELTA_AT + _LAST_DELTA.size
-            end = base + _LAST_DELTA.unpack_from(head, _DELTA_AT)[0] if modern else base
-            if last is not None or end >= offset:
-                last = end
-            position += _HEAD.size + length
+            end = _last_offset(data, at)
+            last = end if last is not None or end >= offset else None
+            at += _HEAD.size + length
+            if last is not None and (stop := hop(data, at, len(data))) > at:  # over all batches that are in sight
+                last, at = _last_offset(data, hop(data, at, stop - 1)), stop
+            position = begin + at
     return segment.base_offset if last is None else last + 1
+
+
+def _last_offset(data: bytes, at: int) -> int:
+    """Return the last offset of a batch, by its header."""
+    base, _ = _HEAD.unpack_from(data, at)
+    if 1 < data[at + _MAGIC_AT] < 1 << 7 and at + _UP_TO_DELTA <= len(data):
+        base += _LAST_DELTA.unpack_from(data, at + _DELTA_AT)[0]
+    return int(base)
 
 
 def _last_entry(segment: Segment) -> tuple[int, int]:
     """Return the offset and the position of the index's last entry; where the segment begins without any."""
     path = segment.file(".index")
-    data = read_small(path) if exists(path) else b""
-    number = len(data) // _ENTRY.size
-    if not number:
+    if not exists(path):
         return segment.base_offset, 0
-    delta, position = _ENTRY.unpack_from(data, (number - 1) * _ENTRY.size)
+    with closing(open_source(path)) as source:
+        number = source.size // _ENTRY.size
+        if not number:
+            return segment.base_offset, 0
+        delta, position = _ENTRY.unpack(source.read_bytes((number - 1) * _ENTRY.size, _ENTRY.size))
     return segment.base_offset + delta, max(position, 0)
 
 

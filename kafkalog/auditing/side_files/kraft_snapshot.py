@@ -12,7 +12,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists, open_tree
 from kafkalog.files.names import METADATA_TOPIC, FileKind, FileName, parse_name
 from kafkalog.files.opening import read_small
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Severity
 from kafkalog.kafka.control import ControlType
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kernel import buffers
@@ -141,12 +141,12 @@ def _has_level(path: str) -> bool:
 
 
 def _wrong(path: str, epoch: int | None) -> str:
-    """Say what is wrong inside a snapshot; nothing where its batches are damaged, which have their own findings."""
+    """Say what is wrong inside a snapshot, whose damaged batches have their own findings, too."""
     offset = 0
     epochs: set[int] = set()
     for chunk in segment_chunks(path):
-        if chunk.findings:
-            return ""
+        if damage := [one for one in chunk.findings if one.severity is not Severity.NOTE]:
+            return f"it is damaged: {damage[0].message}"
         for row in range(chunk.heads.count):
             base = chunk.heads.cell(buffers.BASE_OFFSET, row)
             if base != offset:

@@ -72,7 +72,6 @@ _RULES: Final = (
     Rule((Stop.CLEANLY,), (Ends.TORN,), (), Explained.DAMAGE),
     Rule((), (), (Knows.OWN,), Explained.LOST),
     Rule((Stop.CLEANLY,), (), (), Explained.LOST),
-    Rule((), (Ends.TORN,), (), Explained.DAMAGE),
     Rule((Stop.AT_ONE_MOMENT,), (), (Knows.FLUSHED,), Explained.LOST),
     Rule((), (Ends.ZEROS,), (Knows.FLUSHED,), Explained.LOST),
     Rule((), (), (), Explained.EITHER),

@@ -45,17 +45,14 @@ _RESERVED: Final = 100  # the lowest ids, which Kafka gives to no directory
 
 def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterator[Finding]:
     """Yield where a log directory's own files contradict its logs; `audits` are those of its partitions."""
-    yield from _meta_properties(node)
     by_partition = {(audit.directory.topic, audit.directory.partition): audit for audit in audits}
     for name, kind in _CHECKPOINTS.items():
         yield from _checkpoint(node, name, kind, by_partition)
     for directory in node.partitions:
-        if not directory.suffix:
-            yield from _partition_metadata(directory)
-            audit = by_partition.get((directory.topic, directory.partition))
-            yield from _quorum_state(directory, audit)
-            if audit is not None and directory.topic == METADATA_TOPIC:
-                yield from kraft_snapshots(audit)
+        audit = by_partition.get((directory.topic, directory.partition))
+        if audit is not None and directory.topic == METADATA_TOPIC and not directory.suffix:
+            yield from _quorum_values(audit)
+            yield from kraft_snapshots(audit)
 
 
 def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, newest: int) -> Iterator[Finding]:
@@ -71,7 +68,13 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
 
 
 def at_start_findings(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
-    """Yield what directories' names and topic ids show of the next start, for which no segment is read."""
+    """Yield what directories' names, topic ids and small files show of the next start; no segment is read for it."""
+    for node in nodes:
+        yield from _meta_properties(node)
+        for directory in node.partitions:
+            if not directory.suffix:
+                yield from _partition_metadata(directory)
+                yield from _quorum_state(directory)
     yield from _topic_ids(nodes, metadata)
     yield from _without_topic_id(nodes, metadata)
     yield from _beside_current(nodes, metadata)
@@ -228,19 +231,30 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
         yield directory.finding("partition-metadata-wrong", path, message, found=text)
 
 
-def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -> Iterator[Finding]:
+def _quorum_state(directory: PartitionDirectory) -> Iterator[Finding]:
+    """Yield what is not the format of a quorum-state."""
     path = os.path.join(directory.log, "quorum-state")
     if directory.topic != METADATA_TOPIC or not exists(path):
         return
     wrong: list[Finding] = []
     try:
-        values = read_properties(path, on_finding=wrong.append)
+        read_properties(path, on_finding=wrong.append)
     except UnreadableError as error:
         if exists(path):
             yield directory.finding(NOT_READ, path, str(error))
-        return
     yield from wrong
-    if wrong:
+
+
+def _quorum_values(audit: PartitionAudit) -> Iterator[Finding]:
+    """Yield which values of quorum-state are missing, or contradict the metadata log."""
+    directory = audit.directory
+    path = os.path.join(directory.log, "quorum-state")
+    wrong: list[Finding] = []
+    try:
+        values = read_properties(path, on_finding=wrong.append) if exists(path) else None
+    except UnreadableError:
+        return
+    if values is None or wrong:
         return
     version, epoch = values.get("data_version", ""), values.get("leaderEpoch", "")
     keys = _QUORUM_KEYS.get(version)
@@ -250,7 +264,7 @@ def _quorum_state(directory: PartitionDirectory, audit: PartitionAudit | None) -
     elif missing := ", ".join(sorted(keys - values.keys())):
         message = f"data_version is {version}, but these keys of it are missing: {missing}"
         yield directory.finding("quorum-state-wrong", path, message)
-    newest = max((known for known, _ in audit.epochs), default=0) if audit is not None else 0
+    newest = max((known for known, _ in audit.epochs), default=0)
     number = java_int(epoch)
     if number is None or number < newest:
         message = f"leaderEpoch is {epoch or 'missing'}, but the metadata log has batches of epoch {newest}"

@@ -58,12 +58,14 @@ class EntryFault(NamedTuple):
 class EntryFaults(NamedTuple):
     """What is wrong with the entries of one file: how many faults there are, and whether none is an entry.
 
-    `first` is the first one that harms consumers, if any does.
+    `first` is the first one that harms consumers, if any does. `refused` says that a start does not take the file,
+    since an entry is of offsets before the segment.
     """
 
     first: EntryFault
     number: int
     all_missing: bool
+    refused: bool
 
 
 class Reach(NamedTuple):
@@ -144,11 +146,14 @@ class Aborts:
                 fault = None  # the marker is gone
             else:
                 message = f"there is no ABORT marker of producer {entry.producer_id} at offset {entry.last_offset}"
-                fault = EntryFault(
-                    number, entry.last_offset, entry.producer_id, None, entry.last_offset, message,
+                harm = (
                     f"read_committed consumers may skip what producer {entry.producer_id} committed from offset"
-                    f" {entry.first_offset} on",
-                )  # fmt: skip
+                    f" {entry.first_offset} on"
+                )
+                is_read = entry.first_offset < high  # no fetch in this segment takes one from after it
+                fault = EntryFault(
+                    number, entry.last_offset, entry.producer_id, None, entry.last_offset, message, harm * is_read
+                )
             found += [fault] if fault is not None else []
         unlisted = self.first[here] != NONE
         unlisted[[row - here.start for row in listed]] = False
@@ -158,7 +163,8 @@ class Aborts:
         worst = next((one for one in found if one.harm), None)
         if worst is None:
             worst = self._missing(int(missing[0])) if len(missing) else found[0]
-        return EntryFaults(worst, len(found) + len(missing), all_missing=not found)
+        refused = any(entry.last_offset < low for entry in entries)
+        return EntryFaults(worst, len(found) + len(missing), all_missing=not found, refused=refused)
 
     def _missing(self, row: int) -> EntryFault:
         first, marker, producer = int(self.first[row]), int(self.marker[row]), int(self.producer[row])
@@ -251,8 +257,13 @@ class TxnIndexFaults:
     def is_rebuilt(self) -> bool:
         """Say whether a broker makes the file anew when it starts: where a segment has no ``.index``, it rebuilds all.
 
-        Who puts another segment in the place of a damaged one removes them on purpose.
+        Who puts another segment in the place of a damaged one removes them on purpose. A file that a start refuses
+        harms consumers of a broker that runs.
+
+        Follows LogLoader.loadSegmentFiles and TransactionIndex.sanityCheck.
         """
+        if self.faults.refused and self.place.directory.clean_shutdown:
+            return True
         return self.is_gone and not exists(self.place.beside(".index"))
 
     @property
@@ -267,8 +278,10 @@ class TxnIndexFaults:
         late = copied and self.faults.all_missing
         fault = self.faults.first
         gone = "the file is missing; " if self.is_gone else ""
-        if self.is_rebuilt:
+        if self.is_gone and self.is_rebuilt:
             gone = "the file is missing, and so is the .index: a starting broker makes both anew; "
+        elif self.is_rebuilt:
+            gone = "a starting broker refuses the file, and makes it anew; "
         more = self.faults.number - 1
         others = f"; {more} more {'entry is' if more == 1 else 'entries are'} wrong or missing" if more else ""
         harm = f": {fault.harm or 'no consumer sees a difference'}"

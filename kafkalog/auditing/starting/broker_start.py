@@ -109,30 +109,23 @@ def _of_metadata(broker: StartingBroker) -> Iterator[str]:
 
 
 def _of_findings(broker: StartingBroker, findings: Iterable[Finding], release: Release | None) -> Iterator[_Reason]:
-    """Yield what findings about a broker's files show, by the table of throws."""
+    """Yield what findings about a broker's files show, by the table of throws: the first one of each file."""
+    seen = set[tuple[str, str]]()
     for finding in findings:
         home = next((one for one in broker.homes if _is_below(finding.file, one.home)), None)
         throw = None if home is None else fate_of(finding.code, finding.file, release)
-        if home is None or throw is None or finding.severity is Severity.NOTE:
+        if home is None or throw is None or (finding.severity is Severity.NOTE and throw.reads is None):
             continue
-        if not exists(finding.file) or not _is_read(home, finding):
+        if not exists(finding.file) or not (throw.reads is None or throw.reads(home, finding)):
             continue  # what is missing is judged by its directory
+        if (finding.code, finding.file) in seen:
+            continue
+        seen.add((finding.code, finding.file))
         told = f"{finding.file}: {finding.message}"
         if throw.fate is Fate.OFFLINE:
             yield _Reason(told, home.home)
         elif throw.fate is Fate.EXITS:
             yield _Reason(told)
-
-
-def _is_read(home: LogDirectory, finding: Finding) -> bool:
-    """Say whether a start reads the batch that a finding is about: after a clean stop none before the newest snapshot.
-
-    Files other than segments are read at each start.
-    """
-    log = next((one for one in home.partitions if one.log == finding.log), None)
-    if log is None or finding.code != "data-outside-transaction" or not home.clean_shutdown:
-        return True
-    return bool(log.snapshots) and max(log.snapshots) <= (finding.offset or 0)
 
 
 def _is_below(path: str, home: str) -> bool:

@@ -121,6 +121,7 @@ def judge_restorable(
     for cluster in audited.clusters:
         _OfCluster(cluster, findings, limits, release, foreseen).tell()
     _losses(audited, incidents, foreseen)
+    _foreign(findings, foreseen)
     _gaps(findings, foreseen)
     _transactions(audited, foreseen)
     _groups(audited, paths, limits, jobs, foreseen)
@@ -517,6 +518,17 @@ def _losses(audited: Audit, incidents: Iterable[LossIncident], foreseen: _Forese
             "partition", "damaged", row["title"].removesuffix("."), incident.severity, cluster_id=row["cluster_id"],
             offset=row["first_offset"], lost_records=row["lost_records"], **place,
         )  # fmt: skip
+
+
+def _foreign(findings: Iterable[Finding], foreseen: _Foreseen) -> None:
+    """Add rows for segments of other partitions: consumers get those records, and not the partition's own."""
+    for one in findings:
+        if one.code == "segment-foreign" and one.severity is Severity.ERROR:
+            place = f"{one.topic}-{one.partition}"
+            foreseen.add(
+                "partition", "damaged", f"{place} has a segment of another partition: {one.message}", Severity.ERROR,
+                topic=one.topic, partition=one.partition, log=one.log, offset=one.offset,
+            )  # fmt: skip
 
 
 def _gaps(findings: Iterable[Finding], foreseen: _Foreseen) -> None:

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists, open_tree
+from kafkalog.files.names import METADATA_TOPIC, parse_name
 from kafkalog.files.recognition import CHECKPOINTS, partition_name
 
 if TYPE_CHECKING:
-    from kafkalog.log_dirs.log_directory import LogDirectory
+    from kafkalog.findings import Finding
+    from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 
 __all__ = ["HARMFUL", "THROWS", "Fate", "Phase", "Release", "Throw", "fate_of", "seen_in", "starting_page"]
 
@@ -31,6 +33,7 @@ class Phase(Enum):
     QUORUM = "quorum and metadata log"
     LOGS = "loading logs"
     METADATA = "first metadata"
+    COORDINATORS = "loading coordinators"
 
 
 class Fate(Enum):
@@ -62,7 +65,8 @@ class Throw(NamedTuple):
     """A row: a place in Kafka, the releases that have it, when it happens, at what, what follows, what to do before.
 
     `codes` are those of the findings that show it, `names` patterns of the file's name, none for any. What no finding
-    is about `of_home` sees in a log directory: it says what.
+    is about `of_home` sees in a log directory: it says what. `reads` says whether a start reads what a finding is
+    about; without it each start does.
     """
 
     kafka_place: str
@@ -76,6 +80,7 @@ class Throw(NamedTuple):
     since: Release = (0, 8)
     of_home: Callable[[LogDirectory], Iterator[str]] | None = None
     until: Release | None = None
+    reads: Callable[[LogDirectory, Finding], bool] | None = None
 
     def strikes(self, code: str, file: str, release: Release | None) -> bool:
         """Say whether a finding about a file is of this row, in a release; None stands for the newest one."""
@@ -125,6 +130,30 @@ def _odd_names(home: LogDirectory) -> Iterator[str]:
     for entry in entries:
         if entry.is_directory and partition_name(entry.name) is None and entry.name != _CACHE:
             yield f"{home.path} has the directory {entry.name}, whose name is no partition's"
+
+
+def _after_snapshot(home: LogDirectory, finding: Finding) -> bool:
+    """Say whether a start reads a batch for producers' states: after a clean stop none before the newest snapshot."""
+    log = _log_of(home, finding)
+    if log is None or not home.clean_shutdown:
+        return True
+    return bool(log.snapshots) and max(log.snapshots) <= (finding.offset or 0)
+
+
+def _recovered_below_base(home: LogDirectory, finding: Finding) -> bool:
+    """Say whether a start recovers the segment of a batch that ends below the segment's base offset."""
+    log, name = _log_of(home, finding), os.path.basename(finding.file)
+    base, last = parse_name(name).offset, str(finding.found).rpartition("..")[2]
+    if log is None or base is None or not last.lstrip("-").isdecimal() or int(last) >= base:
+        return False
+    if log.topic == METADATA_TOPIC or name.removesuffix(".log") + ".index" not in log.files:
+        return True
+    later = [one.base_offset for one in log.segments if one.base_offset > base]
+    return not home.clean_shutdown and (not later or min(later) > log.checkpoints.get("recovery_point", 0))
+
+
+def _log_of(home: LogDirectory, finding: Finding) -> PartitionDirectory | None:
+    return next((one for one in home.partitions if one.log == finding.log), None)
 
 
 THROWS: Final = (
@@ -211,7 +240,14 @@ THROWS: Final = (
         "ProducerAppendInfo.appendDataBatch", Phase.LOGS,
         "data that is not transactional inside its producer's open transaction, where the start reads it",
         "data-outside-transaction", Fate.EXITS, since=(0, 11),
-    ),
+    )._replace(reads=_after_snapshot),
+    _row(
+        "LogSegment.recover, LogLoader.retryOnOffsetOverflow", Phase.LOGS,
+        "a segment that is recovered has a batch that ends below the offset in its name",
+        "offset-outside-segment / *.log",
+        Fate.EXITS, since=(1, 1),
+        does="The broker stops at its start: it takes this for an overflow of offsets, and can't split the segment.",
+    )._replace(reads=_recovered_below_base),
     _row(
         "LogManager.recoverAbandonedFutureLogs", Phase.METADATA,
         "a -future directory lies beside the current one, in the directory that the metadata assigns",
@@ -232,6 +268,25 @@ THROWS: Final = (
     _row(
         "ProducerStateManager.loadFromSnapshot", Phase.LOGS, "a producer snapshot is corrupt", "snapshot-corrupt",
         Fate.GOES_ON,
+    ),
+    # What is damaged there is told by incidents of damage, with what the coordinator does: `incidents/coordinators.py`.
+    Throw(
+        "CoordinatorLoaderImpl.doLoad", Phase.COORDINATORS,
+        "a batch of __consumer_offsets or __share_group_state can't be read", (), Fate.GOES_ON,
+        "The broker starts, but the partition's groups have no coordinator. A CRC alone is not checked.",
+        "Read the other replicas of the partition.",
+    ),
+    Throw(
+        "TransactionStateManager.loadTransactionMetadata", Phase.COORDINATORS,
+        "a batch of __transaction_state can't be read", (), Fate.GOES_ON,
+        "The broker starts, but its coordinator knows nothing of what the partition has after it.",
+        "Read the other replicas of the partition.",
+    ),
+    Throw(
+        "RemoteLogManager, RLMTask", Phase.COORDINATORS,
+        "objects in the remote store are missing or damaged", (), Fate.GOES_ON,
+        "The broker starts without reading them: what is wrong shows when a consumer reads there.",
+        "Give the remote store to verify.", since=(3, 6),
     ),
 )  # fmt: skip
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Container, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass
-from itertools import zip_longest
+from itertools import combinations, zip_longest
 from typing import TYPE_CHECKING, Final
 
 from kafkalog.auditing.partition import PartitionAudit, WrongFields, located
@@ -19,7 +20,13 @@ from kafkalog.catalogue import codes_with, followers_of
 from kafkalog.catalogue.code import Trait
 from kafkalog.certainty import certainty_of
 from kafkalog.columns.sorted_rows import among
+from kafkalog.errors import UnreadableError
+from kafkalog.files.names import parse_name
+from kafkalog.files.opening import open_source, read_small
 from kafkalog.findings import Finding, Severity
+from kafkalog.kafka.index import offset_entries
+from kafkalog.kernel import buffers
+from kafkalog.kernel.headers import leads_to
 from kafkalog.quantities import offset_range
 from kafkalog.settle import Reason, lowered
 
@@ -39,6 +46,10 @@ _OF_BATCHES: Final = frozenset({
     "offset-outside-segment", "segment-foreign", "sequence-broken", "snapshot-mismatch",
 })  # fmt: skip
 _OF_GAP: Final = codes_with(Trait.GAP)
+# What of a segment is wrong beside its index where it is not the index that was exchanged.
+_BESIDE_INDEX: Final = frozenset({"time-index-mismatch", "txn-index-mismatch"})
+_MOST_EXCHANGED: Final = 100
+_ENTRIES: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +102,8 @@ def tell_foreign(logs: Sequence[Log]) -> None:
         ]
         told = Finding.of("segment-foreign", content.file, home, offset=content.first_offset, certainty=certainty_of())
         log.findings.insert(0, located(told, directory))
-    for copy, finding in _alike(logs):
-        copy.findings.append(finding)
+    for log, finding in (*_exchanged(logs), *_alike(logs)):
+        log.findings.append(finding)
     for log in logs:
         foreign = {_stem(f.file) for f in log.findings if f.code == "segment-foreign" and f.severity > Severity.NOTE}
         cuts = {finding.offset for finding in log.findings if finding.code == "log-cut-short"}
@@ -104,6 +115,46 @@ def tell_foreign(logs: Sequence[Log]) -> None:
                 lowered(finding, Reason.FOLLOWS) if finding.code == "leader-epochs-mismatch" else finding
                 for finding in log.findings
             ]
+
+
+def _exchanged(logs: Sequence[Log]) -> Iterator[tuple[Log, Finding]]:
+    """Yield segments of two partitions each of whose batches are where the other one's index has them.
+
+    That may be two indexes that were exchanged, unless something else in one of the logs is not that of the batches.
+    """
+    wrong = [
+        (log, finding.file)
+        for log in logs
+        for finding in log.findings
+        if finding.code == "index-mismatch" and finding.severity > Severity.NOTE
+    ][:_MOST_EXCHANGED]
+    for (one, index), (other, of) in combinations(wrong, 2):
+        codes = {found.code for found in (*one.findings, *other.findings) if _stem(found.file) == _stem(index)}
+        if one is other or _stem(index) != _stem(of) or not codes & _BESIDE_INDEX:
+            continue
+        if _leads_to(index, _segment(of)) and _leads_to(of, _segment(index)):
+            for log, own, file in ((one, _segment(index), of), (other, _segment(of), index)):
+                message = f"its batches are where {file} has them, whose segment has those of the index beside this one"
+                offset = parse_name(os.path.basename(own)).offset
+                told = Finding.of("segment-foreign", own, message, offset=offset, certainty=certainty_of())
+                yield log, located(told, log.partition.directory)
+
+
+def _segment(index: str) -> str:
+    return index.removesuffix(".index") + ".log"
+
+
+def _leads_to(index: str, segment: str) -> bool:
+    """Say whether the last entries of an index are the last offsets of batches of a segment, at their positions."""
+    base = parse_name(os.path.basename(index)).offset
+    try:
+        entries = offset_entries(read_small(index), base or 0).rows[-_ENTRIES:]
+        with closing(open_source(segment)) as source:
+            heads = [(one.offset, source.read_bytes(one.position, buffers.BATCH_OVERHEAD)) for one in entries]
+    except UnreadableError:
+        return False
+    is_whole = all(len(head) == buffers.BATCH_OVERHEAD for _, head in heads)
+    return bool(heads) and is_whole and all(leads_to(head, 0) == offset + 1 for offset, head in heads)
 
 
 def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:

@@ -22,10 +22,10 @@ OWN = ("*.snapshot", "*.index", "*.timeindex")
 def test_each_combination_has_its_explanation(stop: Stop, ends: Ends, knows: Knows) -> None:
     """A loss: what the log's own directory knows; after a clean stop all; below the recovery point in one moment.
 
-    A torn batch says it itself, unless a broker that ran had closed the log beyond it.
+    A torn batch says it itself after a clean stop; after a kill only one batch is torn, and more may be missing.
     """
     is_clean = stop is Stop.CLEANLY
-    if ends is Ends.TORN and (is_clean or knows is not Knows.OWN):
+    if ends is Ends.TORN and is_clean:
         expected = Explained.DAMAGE
     elif (
         knows is Knows.OWN

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import struct
 import tempfile
 from functools import cache
 from pathlib import Path
@@ -11,12 +12,13 @@ from pathlib import Path
 import pytest
 
 import build
-from cases_of_side_files import OF_SMALL, SMALL, damaged
-from cases_of_starts import OF_STARTS, falling_back, without_id, zeroed
+from cases_of_side_files import OF_SMALL, SMALL, damaged, running
+from cases_of_starts import OF_STARTS, SNAPSHOTS, falling_back, without_id, zeroed
 from code_cases import CODE_CASES
 from code_evidence import Maker, copied, partition, written
 from invoke import Ended, kafkalog
 from kafkalog import batches
+from kafkalog.auditing.side_files import end_at_start
 from kafkalog.auditing.side_files.end_at_start import next_offset
 from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, fate_of, starting_page
 from kafkalog.log_dirs.log_directory import open_log_directory
@@ -161,6 +163,78 @@ def test_recovery_stops_at_the_segment_that_it_cuts(
     assert (row["log_end_offset"], row["recovered_segments"]) == (end, recovered)
 
 
+@pytest.mark.parametrize(("base", "wide", "clean", "index", "stops"), [
+    (5, False, False, True, True), (4, False, False, True, False), (5, True, False, True, False),
+    (5, False, True, True, False), (5, False, True, False, True),
+])  # fmt: skip
+def test_a_recovered_segment_with_a_batch_below_its_base_offset_stops_the_start(
+    tmp_path: Path, base: int, wide: bool, clean: bool, index: bool, stops: bool
+) -> None:
+    """After a clean stop only a segment without an index is recovered; the name's own offset is legal.
+
+    So is, for the start, a batch that begins below it, and ends at it or later.
+    """
+    each = [build.batch(build.record(), base_offset=number) for number in range(6)]
+    if wide:
+        each[4:] = [build.batch(build.record(), build.record(delta=1), base_offset=4)]
+    home = _log(tmp_path, each[:4], each[4:])
+    os.rename(home / f"{4:020}.log", home / f"{base:020}.log")
+    (home / f"{4:020}.index").unlink()
+    if index:
+        (home / f"{base:020}.index").touch()
+    if clean:
+        (tmp_path / "data" / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    rows = kafkalog(*RESTORABLE, "--format", "ndjson", "--table", "restorable", cwd=tmp_path).rows
+    (said,) = [row["message"] for row in rows if row["subject"] == "broker"]
+
+    assert ("the batch begins at offset 4" in said) is stops
+
+
+def test_a_start_reads_the_newest_snapshot_alone(tmp_path: Path) -> None:
+    """One that is damaged stops it; of an older one it takes nothing."""
+    copied(SNAPSHOTS)(tmp_path)
+    names = sorted((tmp_path / "data" / "__cluster_metadata-0").glob("*.checkpoint"))
+    for path, stops in ((names[-1], True), (names[0], False)):
+        whole = path.read_bytes()
+        path.write_bytes(whole * 2)
+        rows = kafkalog(*RESTORABLE, "--format", "ndjson", "--table", "restorable", cwd=tmp_path).rows
+        told = [row["what"] for row in rows if row["subject"] == "broker"]
+        assert told == ["refuses" if stops else "starts"]
+        path.write_bytes(whole)
+
+
+@pytest.mark.parametrize("window", [1, 30, 100, 200, 1 << 20])
+def test_the_end_does_not_depend_on_how_much_is_read_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, window: int
+) -> None:
+    """Batches of many sizes, behind an entry that points to the first one."""
+    each = [build.batch(build.record(value=b"v" * (number * 7 % 90)), base_offset=number) for number in range(40)]
+    home = _log(tmp_path, [*each, bytes(5)])
+    monkeypatch.setattr(end_at_start, "_WINDOW", max(window, 27))
+    (log,) = open_log_directory(str(tmp_path / "data")).partitions
+    assert next_offset(log.segments[-1]) == 40
+    (home / f"{0:020}.log").write_bytes(b"".join(each) + bytes(18))
+    assert next_offset(log.segments[-1]) == (sum(map(len, each)), 0)
+
+
+@pytest.mark.parametrize(("offset", "batch", "into", "says"), [
+    (5, 5, 0, None), (5, 4, 0, None), (9, 5, 0, "so the broker takes 0"), (5, 5, -8, "the broker stops at its start"),
+])  # fmt: skip
+def test_an_index_that_points_to_no_batch_hides_whole_batches(
+    tmp_path: Path, offset: int, batch: int, into: int, says: str | None
+) -> None:
+    """After a clean stop the broker looks for the log's end from the last entry on; an earlier batch leads there."""
+    each = [build.batch(build.record(), base_offset=number) for number in range(6)]
+    home = _log(tmp_path, each)
+    at = sum(map(len, each[:batch])) + into
+    (home / f"{0:020}.index").write_bytes(struct.pack(">ii", offset, at))
+    (tmp_path / "data" / ".kafka_cleanshutdown").write_text('{"version":0,"brokerEpoch":1}')
+    for command in (("txn-audit", "data"), ("verify", "data"), RESTORABLE):
+        text = " ".join(kafkalog(*command, cwd=tmp_path).text.split())
+        assert ("the last entry of its index points" in text or "takes 0 as the log's end" in text) is bool(says)
+        assert says is None or command == RESTORABLE or says in text
+
+
 def test_a_plain_batch_after_the_transaction_is_legal(tmp_path: Path) -> None:
     """A producer may write both kinds, one after the other; only inside of an open transaction no broker takes it."""
     of = {"producer_id": 7, "producer_epoch": 0}
@@ -190,6 +264,17 @@ def test_a_topic_that_was_made_again_after_the_log_ended_is_no_loss(tmp_path: Pa
     assert row["severity"] == "error"
     assert "it is of a deleted tickets-tickets.26" in row["message"]
     assert not [one for one in rows if one["what"] == "absent" and one["partition"] == row["partition"]]
+
+
+@pytest.mark.parametrize("suffix", [f".{'0123456789abcdef' * 2}-delete", ""])
+def test_a_copy_with_a_partition_that_is_only_put_aside_is_no_plain_ok(tmp_path: Path, suffix: str) -> None:
+    """A broker that ran may have been deleting it meanwhile; where it did not, its next start does."""
+    copied(SMALL)(tmp_path)
+    running(tmp_path / "data" / OF_SMALL)
+    (tmp_path / "data" / OF_SMALL).rename(tmp_path / "data" / f"{OF_SMALL}{suffix}")
+    text = " ".join(kafkalog("verify", "data", cwd=tmp_path).text.split())
+    assert text.startswith("OK ")
+    assert ("1 partition was put aside, and the next start begins empty there" in text) is bool(suffix)
 
 
 def test_what_a_metadata_log_lost_is_not_said_to_be_deleted(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import struct
 from pathlib import Path
 from typing import Final
 
@@ -98,6 +99,34 @@ def test_snapshots_that_agree_against_the_log_repeat_what_an_index_said(
     told = [finding for finding in verified(folder.parent).findings() if finding.code == "segment-foreign"]
 
     assert [(one.severity, one.file) for one in told] == [(severity, str(min(folder.glob("*.snapshot"))))]
+
+
+@pytest.mark.parametrize("suffix", [".log", ".index"])
+def test_segments_that_were_exchanged_are_told_by_their_indexes(suffix: str, tmp_path: Path) -> None:
+    """Each has its batches where the other's index has them; where all else fits, it is the indexes."""
+    for name, size, time in (("a-0", 5, 1000), ("b-0", 9, 2000)):
+        (tmp_path / name).mkdir()
+        each = [
+            build.batch(
+                build.record(value=b"v" * size * 9), base_offset=number, first_timestamp=time, max_timestamp=time
+            )
+            for number in range(6)
+        ]
+        stem = tmp_path / name / f"{0:020}"
+        stem.with_suffix(".log").write_bytes(b"".join(each))
+        entries = [struct.pack(">ii", number, len(each[0]) * number) for number in (2, 4)]
+        stem.with_suffix(".index").write_bytes(b"".join(entries))
+        stem.with_suffix(".timeindex").write_bytes(struct.pack(">qi", time, 0))
+    one, other = (tmp_path / name / f"{0:020}{suffix}" for name in ("a-0", "b-0"))
+    mine = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(mine)
+    told = {(finding.code, finding.file) for finding in serious(verified(tmp_path))}
+
+    if suffix == ".log":
+        assert told == {("segment-foreign", str(one)), ("segment-foreign", str(other))}
+    else:
+        assert {code for code, _ in told} == {"index-mismatch"}
 
 
 def test_two_partitions_alike_are_told_where_nothing_says_which(tmp_path: Path) -> None:
