@@ -85,6 +85,10 @@ class DumpRun(ABC):
         """Write what is in a file."""
 
     def report(self, finding: Finding) -> None:
+        """Count and show a finding, but for one of a replica that is read for what it alone has."""
+        file = self.request.given.get(finding.file)
+        if file is not None and file.is_other:
+            return
         self.outcome.count(finding.code, finding.severity)
         watch().found([finding])
         self.show(finding)

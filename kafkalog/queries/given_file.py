@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from kafkalog.findings import Finding
     from kafkalog.folds.fates import Fates
     from kafkalog.log_dirs.log_directory import LogDirectory
-    from kafkalog.segments.selection import Met, Selection
+    from kafkalog.segments.selection import Met, Selection, Shares
 
 __all__ = ["GivenFile", "GivenLogs"]
 
@@ -25,7 +25,8 @@ class GivenFile:
 
     `extents`, `spans` and `log_start` are as in ``Selection``, `outcomes` those that count where none are asked for.
     `log` is the directory of its log, and `end` the offset at which the next segment begins, None for the last one.
-    `is_other` says that it is of a replica that consumers do not read: it was read before what it has alone.
+    `share` has what replicas before it do not have, where several are read; `is_other` says that consumers do not read
+    this one.
     """
 
     path: str
@@ -37,6 +38,7 @@ class GivenFile:
     log: str | None = None
     end: int | None = None
     is_other: bool = False
+    share: Shares | None = None
 
     @property
     def is_of_log(self) -> bool:
@@ -52,6 +54,7 @@ class GivenFile:
     def selection(self, asked: Selection) -> Selection:
         """Return which of the file's records are meant; its reading begins."""
         asked.met.begin(self.log, self.end)
+        asked = asked if self.share is None else replace(asked, share=self.share)
         if self.fates is None:
             return asked if self.spans is None else replace(asked, spans=self.spans)
         return replace(
@@ -73,7 +76,7 @@ class GivenLogs:
     unread: list[Finding] = field(default_factory=list)
     audit: Audit | None = None
     nodes: list[LogDirectory] = field(default_factory=list)
-    missing: Callable[[], Iterable[Finding]] = tuple
+    missing: Callable[[bool], Iterable[Finding]] = field(default=lambda _: ())
 
     @cached_property
     def by_path(self) -> dict[str, GivenFile]:
@@ -88,10 +91,11 @@ class GivenLogs:
 
         return [one for one in lost_directories(self.nodes) if one not in self.unread]
 
-    def not_there(self, met: Met) -> list[Finding]:
+    def not_there(self, met: Met, *, in_any: bool = False) -> list[Finding]:
         """Return what of the logs is not there: missing and damaged offsets, remote objects with other bytes.
 
-        Asked once all was read: without an audit only where batches that were met did not follow each other.
+        Asked once all was read: without an audit only where batches that were met did not follow each other. What
+        another replica has is there where it was read, too: `in_any`.
         """
         met.close()
-        return list(self.missing()) if self.nodes and (self.audit is not None or met.has_gap) else []
+        return list(self.missing(in_any)) if self.nodes and (self.audit is not None or met.has_gap) else []

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkalog.folds.fates import BatchFates, Fates
     from kafkalog.segments.chunk import Chunk
 
-__all__ = ["Met", "Picks", "Selection", "all_rows"]
+__all__ = ["Met", "Picks", "Selection", "Shares", "all_rows"]
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
@@ -126,6 +126,27 @@ class Searches(Protocol):
         """Return what is true where it matches somewhere. Raises UnreadableError if it gives up."""
 
 
+class Shares(Protocol):
+    """One of several replicas: which of them have its batches and records, by the number of a set of replicas."""
+
+    @property
+    def leaves_out(self) -> bool:
+        """Say whether there is a replica before it, which may have the same."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the names of the replicas of each set."""
+
+    def of_batches(self, heads: CellTable) -> NDArray[np.int64]:
+        """Return the set of each batch."""
+
+    def of_records(self, block: RecordBlock) -> NDArray[np.int64]:
+        """Return the set of each record."""
+
+    def is_new(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say of sets whether no replica before this one is in them."""
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it.
@@ -133,7 +154,8 @@ class Selection:
     `outcomes` are words of that column; they, `transactional_ids`, which may be patterns, and `visible_only`
     need the `fates` of the log. Of `header` the value may be None: any. `value` is a part of it, `key` the whole key.
     `extents` are transactions one of which a batch is in, `spans` ranges of offsets one of which a record is in.
-    Records before `log_start` are deleted: those that meet every condition are counted, and left out.
+    Records before `log_start` are deleted: those that meet every condition are counted, and left out. Of a `share` it
+    is what no replica before has.
     """
 
     first_offset: int | None = None
@@ -154,13 +176,18 @@ class Selection:
     extents: Spans | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     log_start: int | None = None
+    share: Shares | None = field(default=None, compare=False, repr=False)
     fates: Fates | None = field(default=None, compare=False, repr=False)
     met: Met = field(default_factory=Met, compare=False, repr=False)
 
     @property
     def everything(self) -> bool:
         """Say whether everything is selected."""
-        return self == Selection()
+        return self == Selection() and not self._leaves_out
+
+    @property
+    def _leaves_out(self) -> bool:
+        return self.share is not None and self.share.leaves_out
 
     @property
     def looks_at_records(self) -> bool:
@@ -169,7 +196,8 @@ class Selection:
             self.key, self.header, self.until_ms, self.since_ms, self.value, self.value_pattern, self.spans,
             self.log_start,
         )  # fmt: skip
-        return self.null_value or self.visible_only or any(one is not None for one in of_records)
+        is_asked = self.null_value or self.visible_only or self._leaves_out
+        return is_asked or any(one is not None for one in of_records)
 
     @property
     def needs_fates(self) -> bool:
@@ -188,6 +216,8 @@ class Selection:
                 picks = _picked(picks, found.shown == 1)
         if self.data_only or self.extents is not None:
             picks = _picked(picks, self._of_transactions(heads))
+        if self.share is not None and self.share.leaves_out:
+            picks = _picked(picks, self.share.is_new(self.share.of_batches(heads)))
         self.met.meet(heads)
         self.met.batches += picks.count
         return picks
@@ -241,6 +271,8 @@ class Selection:
         for test in self._tests(block):
             found = array("q", filter(test, picks.rows[: picks.count]))
             picks = Picks(found, len(found))
+        if picks.count and self.share is not None and self.share.leaves_out:
+            picks = _picked(picks, self.share.is_new(self.share.of_records(block)))
         if self.log_start is not None:
             picks = self._since(self.log_start, recs, picks)
         self.met.records += picks.count

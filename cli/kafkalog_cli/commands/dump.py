@@ -203,8 +203,8 @@ def dump(
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
 
-    Of a directory the records of all logs below it are shown, with what became of them; of several replicas of a
-    partition those of the one that consumers read. ``-`` is standard input.
+    Of a directory the records of all logs below it are shown, with what became of them; what several replicas of a
+    partition have once, with those that have it. ``-`` is standard input.
 
     \b
         kafkalog dump 00000000000000000000.log
@@ -227,7 +227,9 @@ def dump(
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     with_fates = EVERY_COLUMN in showing.columns or bool(set(OF_LOG) & set(showing.columns))
     besides = Selection(control_only=part.control_only)
-    found = filters.find_files(given, limits, with_fates=with_fates, besides=besides)
+    found = filters.find_files(given, limits, with_fates=with_fates, besides=besides, every_replica=True)
+    if showing.columns == _SHOWN and any(file.is_other for file in found.given.values()):
+        showing = replace(showing, columns=(*_SHOWN, "replicas"))
     request = DumpRequest(
         files=found.files,
         limits=limits,
@@ -251,7 +253,7 @@ def dump(
                 raise NothingToWriteError
     else:
         _dump_rows(showing, request, inputs, outcome)
-    tell_absent(found, outcome, everywhere=part.limit is None)
+    tell_absent(found, outcome, everywhere=part.limit is None, in_any=True)
     _say_silence(request.selection, outcome)
     return failing.status(outcome)
 
