@@ -590,7 +590,7 @@ class RecordBlocks:
             of = cells[buffers.BATCH]
             if records.outer is not None:
                 of = of * 0 + records.outer
-            shown = self._fates.visible(found.shown[of], cells[buffers.OFFSET])
+            shown = self._fates.visible(found.shown[of], cells[buffers.OFFSET], records.passed())
             sets = buffers.NONE if self._share is None else self._share.of_records(records)
             self._cells.fill(records.recs, found, shown, of, sets)
         rows = self._chosen.of(records.recs, picks)

@@ -265,7 +265,7 @@ class Selection:
             block.buf, recs.cells, recs.count, self._conditions(), self.key or b"", has_key, rows
         )
         picks = Picks(rows, count)
-        wanted = self._by_columns(recs)
+        wanted = self._by_columns(block)
         if wanted is not None:
             picks = _picked(picks, wanted)
         for test in self._tests(block):
@@ -284,14 +284,14 @@ class Selection:
         self.met.deleted += picks.count - len(kept)
         return Picks(kept, len(kept))
 
-    def _by_columns(self, recs: CellTable) -> NDArray[np.bool_] | None:
+    def _by_columns(self, block: RecordBlock) -> NDArray[np.bool_] | None:
         """Say which records pass what their columns decide, besides what the kernel tests; None where nothing does."""
         of_visible = self.visible_only and self.fates is not None and self.fates.last_stable_offset is not None
         if self.spans is None and not of_visible and not self.null_value:
             return None
         import numpy as np
 
-        cells = recs.numpy()
+        cells = block.recs.numpy()
         offset = cells[buffers.OFFSET]
         wanted = np.full(len(offset), fill_value=True)
         if self.spans is not None:
@@ -299,6 +299,8 @@ class Selection:
             wanted &= np.logical_or.reduce(spans) if spans else False
         if of_visible and self.fates is not None:
             wanted &= (offset >= self.fates.log_start_offset) & (offset < self.fates.last_stable_offset)
+            if (passed := block.passed()) is not None:
+                wanted &= ~passed
         if self.null_value:
             wanted &= cells[buffers.VALUE_SIZE] < 0
         return wanted
