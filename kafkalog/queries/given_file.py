@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from kafkalog.auditing.transactions import Audit
     from kafkalog.columns.sorted_rows import Spans
@@ -76,7 +76,7 @@ class GivenLogs:
     unread: list[Finding] = field(default_factory=list)
     audit: Audit | None = None
     nodes: list[LogDirectory] = field(default_factory=list)
-    missing: Callable[[bool], Iterable[Finding]] = field(default=lambda _: ())
+    missing: Callable[[Collection[str] | None, bool], Iterable[Finding]] = field(default=lambda *_: ())
 
     @cached_property
     def by_path(self) -> dict[str, GivenFile]:
@@ -94,8 +94,9 @@ class GivenLogs:
     def not_there(self, met: Met, *, in_any: bool = False) -> list[Finding]:
         """Return what of the logs is not there: missing and damaged offsets, remote objects with other bytes.
 
-        Asked once all was read: without an audit only where batches that were met did not follow each other. What
-        another replica has is there where it was read, too: `in_any`.
+        Asked once all was read: without an audit only of logs whose batches, as they were met, did not follow each
+        other. What another replica has is there where it was read, too: `in_any`.
         """
         met.close()
-        return list(self.missing(in_any)) if self.nodes and (self.audit is not None or met.has_gap) else []
+        logs = met.with_gaps if self.audit is None else None
+        return [] if not self.nodes or logs == set() else list(self.missing(logs, in_any))

@@ -134,12 +134,13 @@ def _files(directory: PartitionDirectory, selection: Selection, fates: Fates | N
 
 def _missing(
     found: GivenLogs, folders: Sequence[str], logs: Collection[str], selection: Selection, limits: Limits,
-    jobs: int | None, in_any: bool,
+    jobs: int | None, with_gaps: Collection[str] | None, in_any: bool,
 ) -> Iterator[Finding]:  # fmt: skip
-    """Yield which offsets of some logs are missing, as an audit finds them; one is made if none was made yet.
+    """Yield which offsets of some logs are missing, as an audit finds them: if need be one of those `with_gaps`.
 
     With `in_any` they are missing in all replicas.
     """
+    logs = logs if with_gaps is None else set(logs) & set(with_gaps)
     from kafkalog import few_of_many  # few searches miss something
     from kafkalog.auditing.partition import absent_offsets
 

@@ -51,7 +51,7 @@ class Met:
     """What a selection has met so far: the offsets of all batches, how many batches and records it selected.
 
     Of records in logs that are known also how many of each outcome, and the first and last offset of each partition.
-    `deleted` are records before the start of their log. `has_gap` says that batches of a log do not follow each other.
+    `deleted` are records before the start of their log. In the logs `with_gaps` batches do not follow each other.
     """
 
     first_offset: int | None = None
@@ -61,7 +61,7 @@ class Met:
     outcomes: Counter[str] = field(default_factory=Counter)
     places: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     deleted: int = 0
-    has_gap: bool = False
+    with_gaps: set[str] = field(default_factory=set)
     _next: int | None = None  # the offset that is due
     _end: int | None = None  # the offset that is due after the file
     _log: str | None = None
@@ -75,16 +75,21 @@ class Met:
 
     def close(self) -> None:
         """Take note of what is missing at the end of a file."""
-        self.has_gap = self.has_gap or (self._end is not None and self._next != self._end)
+        if self._end is not None and self._next != self._end:
+            self._take_gap()
         self._end = None
+
+    def _take_gap(self) -> None:
+        if self._log is not None:
+            self.with_gaps.add(self._log)
 
     def _follow(self, heads: CellTable, first: int, last: int) -> None:
         """Take note of what is missing before and between a chunk's batches; old ones do not say their first offset."""
         if heads.cell(buffers.MAGIC, 0) > 1 and heads.cell(buffers.MAGIC, heads.count - 1) > 1:
             offsets = sum(heads.column(buffers.LAST_OFFSET)) - sum(heads.column(buffers.BASE_OFFSET)) + heads.count
             follows = self._next is None or self._next == first
-            is_whole = follows and offsets == last - first + 1 and all(heads.column(buffers.VALID))
-            self.has_gap = self.has_gap or not is_whole
+            if not (follows and offsets == last - first + 1 and all(heads.column(buffers.VALID))):
+                self._take_gap()
         self._next = last + 1
 
     def meet(self, heads: CellTable) -> None:
