@@ -175,9 +175,23 @@ def test_a_run_may_leave_the_records_unread(tmp_path: Path) -> None:
     assert [found.code for found in verified.findings() if found.severity > Severity.NOTE] == []
 
 
+@pytest.mark.parametrize("most", [12, 20])
+def test_many_keys_are_compared_in_several_passes(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the map has room for, the same is said."""
+    more = [Written(at, f"k{at}", "v") for at in range(10, 40)]
+    two = write(tmp_path / "2", [U7, *LOG, *TAIL[:1], Written(9, "u9"), *more], cleaned=30, base=30)
+    one = write(tmp_path / "1", [*LOG, *TAIL[:1], Written(9, "u9"), *more[:5], *more[6:]], cleaned=30, base=30)
+    expected = told(one, two)
+    monkeypatch.setattr("kafkalog.auditing.transactions.newest_records.MOST_KEYS", most)
+
+    assert "2 keys, 'u7' (offset 0), 'k15' (offset 15), are deleted on broker 1" in expected[0].message
+    assert told(one, two) == expected
+
+
 def test_a_log_of_too_many_keys_is_said_and_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded."""
     monkeypatch.setattr("kafkalog.auditing.transactions.newest_records.MOST_KEYS", 3)
+    monkeypatch.setattr("kafkalog.auditing.transactions.newest_records.MOST_PASSES", 1)
     one, two = write(tmp_path / "1", [*LOG, *TAIL]), write(tmp_path / "2", [U7, *LOG, *TAIL])
 
     [cluster] = audit([str(one), str(two)]).clusters
