@@ -85,9 +85,9 @@ class DumpRun(ABC):
         """Write what is in a file."""
 
     def report(self, finding: Finding) -> None:
-        """Count and show a finding, but for one of a replica that is read for what it alone has."""
+        """Count and show a finding that is told."""
         file = self.request.given.get(finding.file)
-        if file is not None and file.is_other:
+        if file is not None and not file.is_told(finding.code):
             return
         self.outcome.count(finding.code, finding.severity)
         watch().found([finding])

@@ -155,8 +155,9 @@ def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequ
         for file in found.given.values():
             for item in selected_blocks(file, found.selection, limits):
                 if isinstance(item, Finding):
-                    outcome.count(item.code, item.severity)
-                    say(str(item))
+                    if file.is_told(item.code):
+                        outcome.count(item.code, item.severity)
+                        say(str(item))
                     continue
                 for row in item.rows():
                     record = item.record(row)

@@ -45,6 +45,13 @@ class GivenFile:
         """Say whether it is known of which log it is, and what became of its transactions."""
         return self.fates is not None and self.fates.last_stable_offset is not None
 
+    def is_told(self, code: str) -> bool:
+        """Say whether a finding about its bytes is told.
+
+        A gap is judged with all of its log, and what is damaged in a replica that no consumer reads, others may have.
+        """
+        return not self.is_other and not (code == "offset-gap" and self.log is not None)
+
     def since_log_start(self) -> GivenFile:
         """Return it without the records before its log's start, which are deleted."""
         if self.fates is None or not self.is_of_log:

@@ -161,9 +161,9 @@ def _write(
         before, file = number, found.given.get(path) or GivenFile(path)
         try:
             for item in selected_blocks(file, found.selection, limits):
-                if isinstance(item, Finding) and file.is_other:
-                    continue  # what is damaged there, the replica that consumers read may have
                 if isinstance(item, Finding):
+                    if not file.is_told(item.code):
+                        continue
                     outcome.count(item.code, item.severity)
                     if item.severity >= outcome.fail_on:
                         say(str(item))
