@@ -18,7 +18,7 @@ from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import SEGMENTS, FileKind, is_remote
 from kafkalog.kernel import buffers
 from kafkalog.quantities import Ago, When, at_newest, iso
-from kafkalog.segments.selection import Met, Selection
+from kafkalog.segments.selection import Met, ReplicaChoice, Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
 from kafkalog.unread import leaves_complete
 from kafkalog_cli.inputs import STDIN, name_of
@@ -61,6 +61,7 @@ class FoundFiles:
 
 
 _ALL: Final = Selection()
+_LEADERS: Final = ReplicaChoice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,13 +86,12 @@ class RecordFilters:
 
     def find_files(
         self, paths: Sequence[str], limits: Limits, *, with_fates: bool, at: int | None = None,
-        jobs: int | None = 1, besides: Selection = _ALL, every_replica: bool = False, replica: str | None = None,
+        jobs: int | None = 1, besides: Selection = _ALL, replicas: ReplicaChoice = _LEADERS,
     ) -> FoundFiles:  # fmt: skip
         """Find the files below `paths`; `with_fates` asks for what became of the records, or was so `at` a time (ms).
 
         `besides` has conditions that these options do not set. Raises NothingMatchesError if no log is of such a topic
-        or partition. With `every_replica` those follow that have something else than the one that consumers read, or
-        `replica` names.
+        or partition.
         """
         selection = replace(
             besides,
@@ -112,9 +112,8 @@ class RecordFilters:
 
         narrowing = Narrowing(self.topics, self.partitions)
         found = given_logs(
-            paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at, every_replica=every_replica,
-            replica=replica,
-        )  # fmt: skip
+            paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at, replicas=replicas
+        )
         files = tuple(found.by_path)
         return FoundFiles(files, self._timed(selection, files, limits), found.by_path, found)
 

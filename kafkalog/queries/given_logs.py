@@ -22,6 +22,7 @@ from kafkalog.log_dirs.log_directory import remote_part
 from kafkalog.narrowing import Narrowing, nothing_matches
 from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.queries.shared_records import ReplicaShare, SharedRecords
+from kafkalog.segments.selection import ReplicaChoice
 from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 from kafkalog.unread import leaves_complete
@@ -42,21 +43,20 @@ _OF_ALL: Final = (None, STATE_TOPIC, METADATA_TOPIC)  # topics that decide about
 
 def given_logs(
     paths: Sequence[str], narrowing: Narrowing, selection: Selection, limits: Limits, *,
-    with_fates: bool, jobs: int | None = 1, at: int | None = None, every_replica: bool = False,
-    replica: str | None = None,
+    with_fates: bool, jobs: int | None = 1, at: int | None = None,
+    replicas: ReplicaChoice = ReplicaChoice(),  # noqa: B008  # it is frozen
 ) -> GivenLogs:  # fmt: skip
     """Return the segments below directories, and files as they were given.
 
-    Of several replicas of a partition that is read which consumers read (``judging.speaker_of``), or those of the
-    node that `replica` names, with its id or its directory: that needs ``with_fates``. Segments without
-    an offset that is selected are left out. With a time `at` (ms) the fates are those of then. With `every_replica`
-    those of the others follow that do not have the same: of what several have the first one gives it. Raises
-    NothingMatchesError if no log is of such a topic, partition or replica.
+    Of several replicas of a partition that is read which consumers read (``judging.speaker_of``), unless `replicas`
+    chooses, which needs `with_fates`: of what several have the first one gives it. Segments without an offset that is
+    selected are left out. With a time `at` (ms) the fates are those of then. Raises NothingMatchesError if no log is of
+    such a topic, partition or node.
     """
     folders = [path for path in paths if is_directory(path)]
     files = [path for path in paths if path not in folders]
     found = GivenLogs([])
-    logs = _logs_below(folders, found, limits, with_fates=with_fates, jobs=jobs, replica=replica)
+    logs = _logs_below(folders, found, limits, with_fates=with_fates, jobs=jobs, node=replicas.node)
     wanted = [log for log in logs if narrowing.log(log.directory.topic, log.directory.partition)]
     if logs and not wanted and not files:
         raise _none_of(narrowing, logs)
@@ -70,9 +70,9 @@ def given_logs(
         found.unread += (one for one in remote_part(log.directory) if _may_have_had(one, selection))
         fates = None if log.audited is None else fates_of(log.audited, ids, at)
         of_one = list(_files(log.directory, selection, fates))
-        if every_replica and found.audit is not None and log.audited is not None:
-            replicas = _replicas(found.audit, log.audited)
-            of_one = list(_of_replicas(replicas, of_one, selection, limits, lambda other: fates_of(other, ids, at)))
+        if replicas.every and found.audit is not None and log.audited is not None:
+            beside = _replicas(found.audit, log.audited)
+            of_one = list(_of_replicas(beside, of_one, selection, limits, lambda other: fates_of(other, ids, at)))
         found.files += of_one
     if folders:
         found.missing = partial(
@@ -178,7 +178,7 @@ class _Log:
 
 def _logs_below(
     folders: Sequence[str], found: GivenLogs, limits: Limits, *, with_fates: bool, jobs: int | None,
-    replica: str | None,
+    node: str | None,
 ) -> list[_Log]:  # fmt: skip
     if not folders:
         return []
@@ -198,14 +198,14 @@ def _logs_below(
     found.unread += [*_not_listed(audited.clusters), *_not_read(audited)]
     found.nodes = [node for cluster in audited.clusters for node in cluster.nodes]
     every = [log for cluster in audited.clusters for log in cluster.logs]
-    read = [log for log in every if (not log.judged.spoken_for if replica is None else _is_of(log.node, replica))]
-    if every and not read and replica is not None:
-        raise nothing_matches("replica", [replica], {log.node.node_id or log.node.path for log in every})
+    read = [log for log in every if (not log.judged.spoken_for if node is None else _is_of(log.node, node))]
+    if every and not read and node is not None:
+        raise nothing_matches("node", [node], {log.node.node_id or log.node.path for log in every})
     return _in_order(_Log(log.partition.directory, log) for log in read)
 
 
-def _is_of(node: LogDirectory, replica: str) -> bool:
-    return replica == node.node_id or os.path.normpath(replica) == os.path.normpath(node.path)
+def _is_of(home: LogDirectory, node: str) -> bool:
+    return node == home.node_id or os.path.normpath(node) == os.path.normpath(home.path)
 
 
 def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkalog.folds.fates import BatchFates, Fates
     from kafkalog.segments.chunk import Chunk
 
-__all__ = ["Met", "Picks", "Selection", "Shares", "all_rows"]
+__all__ = ["Met", "Picks", "ReplicaChoice", "Selection", "Shares", "all_rows"]
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
@@ -122,6 +122,16 @@ class Met:
             return None
         begin = "" if self.first_offset is None else f"{self.first_offset} to "
         return f"nothing matches: there are offsets {begin}{self.last_offset}"
+
+
+class ReplicaChoice(NamedTuple):
+    """Which replicas are read: the ones that consumers read, or those of a `node`, by its id or directory.
+
+    With `every` what others alone have follows.
+    """
+
+    every: bool = False
+    node: str | None = None
 
 
 class Searches(Protocol):

@@ -66,7 +66,7 @@ def test_what_no_node_has_is_said(tmp_path: Path) -> None:
     write_unlike(tmp_path, NODES, 0)
 
     unknown = kafkalog("extract", "--from", "7", *NODES, cwd=tmp_path)
-    assert (unknown.status, "no replica matches '7'; 3 replicas: 1, 2, 3" in unknown.err) == (3, True)
+    assert (unknown.status, "no node matches '7'; 3 nodes: 1, 2, 3" in unknown.err) == (3, True)
     assert kafkalog("extract", "--from", "1", "--lost", *NODES, cwd=tmp_path).status == 2
 
 

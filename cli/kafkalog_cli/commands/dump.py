@@ -12,7 +12,7 @@ from kafkalog import Limits, Severity
 from kafkalog.exit_status import Outcome
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.segments.file_rows import TABLES_OF
-from kafkalog.segments.selection import Selection
+from kafkalog.segments.selection import ReplicaChoice, Selection
 from kafkalog.tables import TABLES
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog.tables.dump_tables import OF_LOG
@@ -227,7 +227,9 @@ def dump(
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     with_fates = EVERY_COLUMN in showing.columns or bool(set(OF_LOG) & set(showing.columns))
     besides = Selection(control_only=part.control_only)
-    found = filters.find_files(given, limits, with_fates=with_fates, besides=besides, every_replica=True)
+    found = filters.find_files(
+        given, limits, with_fates=with_fates, besides=besides, replicas=ReplicaChoice(every=True)
+    )
     if showing.columns == _SHOWN and any(file.is_other for file in found.given.values()):
         showing = replace(showing, columns=(*_SHOWN, "replicas"))
     request = DumpRequest(

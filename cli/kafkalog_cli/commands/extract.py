@@ -10,7 +10,7 @@ import click
 
 from kafkalog import Limits, Severity
 from kafkalog.quantities import Ago, When, many
-from kafkalog.segments.selection import Selection
+from kafkalog.segments.selection import ReplicaChoice, Selection
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.filters import (
     RecordFilters,
@@ -63,7 +63,7 @@ class _Meant:
     incident: str | None
     view: str | None
     at: When | None
-    replica: str | None
+    node: str | None
 
     @property
     def at_stake(self) -> bool:
@@ -76,7 +76,7 @@ class _Meant:
             raise click.UsageError("--view and --at do not go with --outcome, --lost and --incident: these say which.")
         if self.lost and self.incident:
             raise click.UsageError("--lost and --incident exclude each other.")
-        if self.at_stake and self.replica is not None:
+        if self.at_stake and self.node is not None:
             raise click.UsageError("--from does not go with --lost and --incident: these say which replica's.")
 
 
@@ -87,7 +87,7 @@ _meant_options = as_one(
     click.option("--view", type=click.Choice(_VIEWS), help="What consumers of this isolation level are given."
                  "  [default: read-committed]"),
     click.option("--at", type=TIME, metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}"),
-    click.option("--from", "replica", metavar="NODE", help="What the replicas of this node have: its id, or its"
+    click.option("--from", "node", metavar="NODE", help="What the replicas of this node have: its id, or its"
                  " directory.  [default: of each partition the leader's replica]"),
 )  # fmt: skip
 
@@ -135,8 +135,8 @@ def extract(
     committed = meant.view != "read-uncommitted" and not (meant.at_stake or filters.outcomes)
     besides = Selection(data_only=True, visible_only=committed)
     found = filters.find_files(
-        paths, limits, with_fates=True, at=moment, jobs=jobs, besides=besides, every_replica=not meant.at_stake,
-        replica=meant.replica,
+        paths, limits, with_fates=True, at=moment, jobs=jobs, besides=besides,
+        replicas=ReplicaChoice(not meant.at_stake, meant.node),
     )  # fmt: skip
     if moment is not None:
         until = found.selection.until_ms

@@ -17,7 +17,7 @@ from kafkalog.escape import escape, escape_bytes
 from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
 from kafkalog.quantities import iso, listed_of, many
-from kafkalog.segments.selection import Selection
+from kafkalog.segments.selection import ReplicaChoice, Selection
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.filters import (
     FoundFiles,
@@ -124,7 +124,9 @@ def find(
         raise click.UsageError(f"--count and --files-with-matches write text: --format {form} has each record.")
     outcome = Outcome(Severity.ERROR)
     paths = without_side_files(unpacked(paths), outcome)
-    find_files = partial(filters.find_files, paths, limits, jobs=jobs, besides=values, every_replica=True)
+    find_files = partial(
+        filters.find_files, paths, limits, jobs=jobs, besides=values, replicas=ReplicaChoice(every=True)
+    )
     # What became of records is asked for only if there are some.
     found = find_files(with_fates=form.has_rows)
     tell_unreadable(found, outcome)
