@@ -54,10 +54,10 @@ class NewestOffsets:
         kept = np.flatnonzero((hashes != 0) & ((hashes.view(np.uint64) >> 40) % parts == part))
         if 2 * len(kept) > self.state[buffers.MAP_MOST]:
             return False
-        rows = (array("q", np.frombuffer(one, np.int64)[kept].tobytes()) for one in (self.hashes, self.newest))
+        of_part = array("q", hashes[kept].tobytes()), array("q", np.frombuffer(self.newest, np.int64)[kept].tobytes())
         empty = bytes(8 * len(self.hashes))
-        self.hashes, self.newest, old = array("q", empty), array("q", empty), tuple(rows)
-        kernel_records.move(*old, self.hashes, self.newest)
+        self.hashes, self.newest = array("q", empty), array("q", empty)
+        kernel_records.move(of_part[0], of_part[1], self.hashes, self.newest)
         self.state[buffers.MAP_ENTRIES] = len(kept)
         return True
 

@@ -68,7 +68,13 @@ def write(root: Path, batches: Iterable[Written], cleaned: int | None = 8, base:
 
 def told(*roots: Path) -> list[Finding]:
     """What an audit says that replicas disagree about; a verification says the same."""
-    disagree = ("key-deleted-on-one", "key-older-on-one", "transaction-open-on-one", "record-committed-on-one")
+    disagree = (
+        "key-deleted-on-one",
+        "key-older-on-one",
+        "transaction-open-on-one",
+        "record-committed-on-one",
+        "records-absent",
+    )
     [cluster] = audit([*map(str, roots)]).clusters
     found = [one for one in cluster.findings if one.code.startswith(disagree)]
     verified = [one for one in verify([*map(str, roots)]).findings() if one.code.startswith(disagree)]
@@ -95,6 +101,30 @@ def test_a_key_whose_tombstone_one_replica_never_got_is_alive_there(tmp_path: Pa
     )
     assert "Key 'u7' (offset 0) is deleted on broker 1 and alive on broker 2. With broker 2 as leader" in found.message
     assert only(two, one) == found
+
+
+@pytest.mark.parametrize(
+    ("between", "code"),
+    [
+        ([Written(8, "k8", "v"), Written(11, "k11", "v")], "records-absent"),
+        ([Written(8, "k8", "v"), Written(11, "u5", "v")], "key-deleted-on-one"),
+        ([Written(9, "k8", "v")], "key-deleted-on-one"),
+    ],
+    ids=["two keys of a segment", "one of which has a newer record", "one key of a segment"],
+)
+def test_where_whole_segments_are_absent_nobody_says_that_keys_were_deleted(
+    between: list[Written], code: str, tmp_path: Path
+) -> None:
+    """A segment may be lost where the cleaner was; single keys are deleted."""
+    tail = [Written(12, "u5", "e"), Written(13, "u6", "f")]
+    one = write(tmp_path / "1", [*LOG, *tail], cleaned=12, base=12)
+    two = write(tmp_path / "2", [*LOG, *tail], cleaned=12, base=12)
+    written = b"".join(each.as_bytes for each in between)
+    (two / "users-0" / f"{8:020}.log").write_bytes(written)
+
+    found = only(two, one)
+    assert (found.code, found.log) == (code, f"{one if code == 'records-absent' else two}/users-0")
+    assert only(one, two) == found
 
 
 def test_a_tombstone_that_is_still_there_is_named(tmp_path: Path) -> None:
