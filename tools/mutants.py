@@ -523,6 +523,12 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "return True",
             "auditing/transactions/test_replica_outcomes.py auditing/transactions",
         ),
+        Mutant(
+            "queries/shared_records.py:SharedRecords.of_records",
+            "rows = np.flatnonzero(~is_common[",
+            "rows = np.flatnonzero(is_common[",
+            "queries/test_replicas.py queries",
+        ),
     ),
     "How severe is a finding?": (
         Mutant(

@@ -85,6 +85,10 @@ class DumpRun(ABC):
         """Write what is in a file."""
 
     def report(self, finding: Finding) -> None:
+        """Count and show a finding that is told."""
+        file = self.request.given.get(finding.file)
+        if file is not None and not file.is_told(finding.code):
+            return
         self.outcome.count(finding.code, finding.severity)
         watch().found([finding])
         self.show(finding)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
@@ -11,29 +11,31 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from kafkalog import Finding, Limits, UnsupportedError
+from kafkalog import Finding, Limits, UnreadableError, UnsupportedError
 from kafkalog.exit_status import Outcome
 from kafkalog.files.names import OFFSETS_TOPIC, FileKind, parse_name
 from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import many
 from kafkalog.queries.reading import selected_blocks
 from kafkalog.queries.replays import Unfit, console_command, console_line, copy_batches
+from kafkalog.segments.selection import Met
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.dumping import DumpRequest
 from kafkalog_cli.dumping_rows import dump_stream
 from kafkalog_cli.output import NothingToWriteError, Target, say, write_provenance
 
 if TYPE_CHECKING:
-    from kafkalog.segments.selection import Met
     from kafkalog.values.value import Decode
     from kafkalog_cli.filters import FoundFiles, RecordFilters
     from kafkalog_cli.render.showing import Showing
 
 __all__ = [
+    "apart",
     "at_stake",
     "counted",
     "groups_beside",
     "left_out",
+    "left_to_others",
     "since_log_start",
     "write_console",
     "write_rows",
@@ -85,6 +87,34 @@ def left_out(found: FoundFiles) -> Iterator[str]:
             )
 
 
+def apart(found: FoundFiles) -> tuple[FoundFiles, FoundFiles]:
+    """Return the files of the replicas that are written, and those of the others."""
+    parts = ({path: one for path, one in found.given.items() if one.is_other is is_other} for is_other in (False, True))
+    written, others = (replace(found, files=tuple(given), given=given) for given in parts)
+    return written, replace(others, selection=replace(found.selection, met=Met()))
+
+
+def left_to_others(others: FoundFiles, limits: Limits) -> Iterator[str]:
+    """Say how many records replicas have that the written ones do not have."""
+    count: Counter[str] = Counter()
+    for file in others.given.values():
+        try:
+            for item in selected_blocks(file, others.selection, limits):
+                if file.share is not None and not isinstance(item, Finding):
+                    sets = file.share.of_records(item.block)[item.rows()].tolist()
+                    count.update(file.share.words[number] for number in sets)
+        except UnreadableError:  # what other replicas have is not written
+            continue
+    if count:
+        number = count.total()
+        where = "; ".join(f"{has:,} in the replica{'s' * (', ' in one)} of {one}" for one, has in sorted(count.items()))
+        are = "is" if number == 1 else "are"
+        yield (
+            f"{many(number, 'record', grouped=True)} that only other replicas have {are} left out: {where}; --from NODE"
+            " writes another's, and find shows what any has"
+        )
+
+
 def write_rows(
     showing: Showing, found: FoundFiles, limits: Limits, outcome: Outcome, limit: int | None = None,
     decoders: Mapping[str, Decode] = MappingProxyType({}),
@@ -125,8 +155,9 @@ def write_console(found: FoundFiles, limits: Limits, target: Target, paths: Sequ
         for file in found.given.values():
             for item in selected_blocks(file, found.selection, limits):
                 if isinstance(item, Finding):
-                    outcome.count(item.code, item.severity)
-                    say(str(item))
+                    if file.is_told(item.code):
+                        outcome.count(item.code, item.severity)
+                        say(str(item))
                     continue
                 for row in item.rows():
                     record = item.record(row)

@@ -18,7 +18,7 @@ from kafkalog.files.directories import exists, is_directory
 from kafkalog.files.names import SEGMENTS, FileKind, is_remote
 from kafkalog.kernel import buffers
 from kafkalog.quantities import Ago, When, at_newest, iso
-from kafkalog.segments.selection import Met, Selection
+from kafkalog.segments.selection import Met, ReplicaChoice, Selection
 from kafkalog.tables.dump_tables import OPEN, OUTCOMES
 from kafkalog.unread import leaves_complete
 from kafkalog_cli.inputs import STDIN, name_of
@@ -61,6 +61,7 @@ class FoundFiles:
 
 
 _ALL: Final = Selection()
+_LEADERS: Final = ReplicaChoice()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,12 +86,12 @@ class RecordFilters:
 
     def find_files(
         self, paths: Sequence[str], limits: Limits, *, with_fates: bool, at: int | None = None,
-        jobs: int | None = 1, besides: Selection = _ALL, every_replica: bool = False,
+        jobs: int | None = 1, besides: Selection = _ALL, replicas: ReplicaChoice = _LEADERS,
     ) -> FoundFiles:  # fmt: skip
         """Find the files below `paths`; `with_fates` asks for what became of the records, or was so `at` a time (ms).
 
         `besides` has conditions that these options do not set. Raises NothingMatchesError if no log is of such a topic
-        or partition. With `every_replica` those follow that have something else than the one that consumers read.
+        or partition.
         """
         selection = replace(
             besides,
@@ -111,7 +112,7 @@ class RecordFilters:
 
         narrowing = Narrowing(self.topics, self.partitions)
         found = given_logs(
-            paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at, every_replica=every_replica
+            paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at, replicas=replicas
         )
         files = tuple(found.by_path)
         return FoundFiles(files, self._timed(selection, files, limits), found.by_path, found)
@@ -171,14 +172,15 @@ def tell_unreadable(found: FoundFiles, outcome: Outcome, *, everywhere: bool = T
         outcome.unread()
 
 
-def tell_absent(found: FoundFiles, outcome: Outcome, *, everywhere: bool = True) -> None:
+def tell_absent(found: FoundFiles, outcome: Outcome, *, everywhere: bool = True, in_any: bool = False) -> None:
     """Say what is not there: log directories that went away before all was read, and offsets.
 
-    Offsets count where all was read, and records are meant `everywhere`.
+    Offsets count where all was read, and records are meant `everywhere`; those that another replica has do not where
+    what any has was read: `in_any`.
     """
     if found.logs is None:
         return
-    absent = found.logs.not_there(found.selection.met) if everywhere else []
+    absent = found.logs.not_there(found.selection.met, in_any=in_any) if everywhere else []
     for finding in [*found.logs.lost(), *absent]:
         outcome.unread()
         say(str(finding))

@@ -15,8 +15,8 @@ __all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
 GROUPS: Final = {
     "Selection": (
         "files", "input", "topic", "partition", "producer-id", "transactional-id", "group", "outcome", "state", "lost",
-        "view", "at", "offset", "since", "until", "key", "header", "value", "value-regex", "null-value", "control-only",
-        "limit", "max-count", "max-bytes", "include", "incident",
+        "view", "at", "from", "offset", "since", "until", "key", "header", "value", "value-regex", "null-value",
+        "control-only", "limit", "max-count", "max-bytes", "include", "incident",
     ),
     "Checks": (
         "depth", "against", "replicas", "compare-keys", "mirror", "topics", "restorable", "kafka-version", "hash",

@@ -491,6 +491,17 @@ AUDITS: Final[dict[str, Code]] = {
         cause="older-value",
         story="surviving records",
     ),
+    "records-absent": Code(
+        ERROR,
+        "A replica of a compacted log has no record in whole segments in which another one has the newest records of"
+        " keys: they were lost, or each of the keys was deleted and its tombstone cleaned.",
+        "Certain that they differ; which one is right is undecided.",
+        "Brokers do not notice it: both replicas are in sync. Consumers get what the leader has.",
+        "Ask whether the keys were deleted. If not, rebuild the replica that lacks them from the other one.",
+        kind="replicas-disagree",
+        cause="segments-absent",
+        story="surviving records",
+    ),
     "record-committed-on-one-aborted-on-another": Code(
         ERROR,
         "A record was aborted and counts as committed on one replica, or the other way round: the replica never got the"

@@ -116,20 +116,21 @@ class Fates:
         number = int(found.outcome[batch])
         return None if number == NONE else OUTCOMES[number]
 
-    def is_visible(self, found: BatchFates, batch: int, offset: int) -> bool | None:
+    def is_visible(self, found: BatchFates, batch: int, offset: int, *, is_passed: bool = False) -> bool | None:
         """Say whether consumers are given a batch's record, None where the log does not tell."""
-        shown = int(self.visible(found.shown[batch : batch + 1], np.array([offset]))[0])
+        shown = int(self.visible(found.shown[batch : batch + 1], np.array([offset]), np.array([is_passed]))[0])
         return None if shown == NONE else bool(shown)
 
-    def visible(self, shown: NDArray[np.int64], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    def visible(
+        self, shown: NDArray[np.int64], offsets: NDArray[np.int64], passed: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.int64]:
         """Say which records are given to consumers, by their offsets and what their batches' `shown` is.
 
         By the rule of the consumer's CompletedFetch: nothing aborted, no control batch, nothing from the last stable
-        offset on.
-
-        By the rule of the consumer's CompletedFetch: nothing aborted, no control batch, nothing from the last stable
-        offset on.
+        offset on; nothing that a consumer has `passed`, as ``RecordBlock.passed``.
         """
+        if passed is not None:
+            shown = np.where(passed & (shown == 1), 0, shown)
         if self.last_stable_offset is None:
             return shown
         within = (offsets >= self.log_start_offset) & (offsets < self.last_stable_offset)

@@ -154,6 +154,7 @@ def open_clusters(
     Directories with one cluster id whose topics have other ids are of several clusters, too: people make clusters
     from one example; and those of two ids with the same topic ids are of one.
     Of several copies of one broker's directory only the first is read, and a finding says so, unless each is wanted.
+    Nodes come in the order of their ids, whichever was named first.
     A log directory's own files, which a pattern of a shell catches, were read with it. What partitions have in the
     remote store that is given with the inputs is joined before what they have locally.
     """
@@ -177,12 +178,19 @@ def open_clusters(
     tell_mixed([cluster.nodes for cluster in clusters])
     if not every_copy:
         clusters = [replace(cluster, nodes=_first_copies(cluster.nodes)) for cluster in clusters]
+    clusters = [replace(cluster, nodes=sorted(cluster.nodes, key=_by_id)) for cluster in clusters]
     read = [node.home for cluster in clusters for node in cluster.nodes if not is_remote(node.home)]
     homes = {os.path.realpath(local_path(home)) for home in read}
     refused = [one for one in refused if not _is_read_with(homes, one.file)]
     if (remote := given_remote()) is not None:
         refused += _with_tiers(clusters, remote)
     return clusters, refused
+
+
+def _by_id(node: LogDirectory) -> tuple[bool, int, str, str]:
+    """Return what orders nodes whichever was named first: their ids, then their paths."""
+    name = node.node_id or ""
+    return not name, int(name) if name.isdecimal() else 0, name, node.path
 
 
 def _with_tiers(clusters: Sequence[Cluster], remote: Remote) -> Iterator[Finding]:

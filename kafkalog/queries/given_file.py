@@ -7,14 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
     from kafkalog.auditing.transactions import Audit
     from kafkalog.columns.sorted_rows import Spans
     from kafkalog.findings import Finding
     from kafkalog.folds.fates import Fates
     from kafkalog.log_dirs.log_directory import LogDirectory
-    from kafkalog.segments.selection import Met, Selection
+    from kafkalog.segments.selection import Met, Selection, Shares
 
 __all__ = ["GivenFile", "GivenLogs"]
 
@@ -25,7 +25,8 @@ class GivenFile:
 
     `extents`, `spans` and `log_start` are as in ``Selection``, `outcomes` those that count where none are asked for.
     `log` is the directory of its log, and `end` the offset at which the next segment begins, None for the last one.
-    `is_other` says that it is of a replica that consumers do not read: it was read before what it has alone.
+    `share` has what replicas before it do not have, where several are read; `is_other` says that consumers do not read
+    this one.
     """
 
     path: str
@@ -37,11 +38,19 @@ class GivenFile:
     log: str | None = None
     end: int | None = None
     is_other: bool = False
+    share: Shares | None = None
 
     @property
     def is_of_log(self) -> bool:
         """Say whether it is known of which log it is, and what became of its transactions."""
         return self.fates is not None and self.fates.last_stable_offset is not None
+
+    def is_told(self, code: str) -> bool:
+        """Say whether a finding about its bytes is told.
+
+        A gap is judged with all of its log, and what is damaged in a replica that no consumer reads, others may have.
+        """
+        return not self.is_other and not (code == "offset-gap" and self.log is not None)
 
     def since_log_start(self) -> GivenFile:
         """Return it without the records before its log's start, which are deleted."""
@@ -52,6 +61,7 @@ class GivenFile:
     def selection(self, asked: Selection) -> Selection:
         """Return which of the file's records are meant; its reading begins."""
         asked.met.begin(self.log, self.end)
+        asked = asked if self.share is None else replace(asked, share=self.share)
         if self.fates is None:
             return asked if self.spans is None else replace(asked, spans=self.spans)
         return replace(
@@ -73,7 +83,7 @@ class GivenLogs:
     unread: list[Finding] = field(default_factory=list)
     audit: Audit | None = None
     nodes: list[LogDirectory] = field(default_factory=list)
-    missing: Callable[[], Iterable[Finding]] = tuple
+    missing: Callable[[Collection[str] | None, bool], Iterable[Finding]] = field(default=lambda *_: ())
 
     @cached_property
     def by_path(self) -> dict[str, GivenFile]:
@@ -88,10 +98,12 @@ class GivenLogs:
 
         return [one for one in lost_directories(self.nodes) if one not in self.unread]
 
-    def not_there(self, met: Met) -> list[Finding]:
+    def not_there(self, met: Met, *, in_any: bool = False) -> list[Finding]:
         """Return what of the logs is not there: missing and damaged offsets, remote objects with other bytes.
 
-        Asked once all was read: without an audit only where batches that were met did not follow each other.
+        Asked once all was read: without an audit only of logs whose batches, as they were met, did not follow each
+        other. What another replica has is there where it was read, too: `in_any`.
         """
         met.close()
-        return list(self.missing()) if self.nodes and (self.audit is not None or met.has_gap) else []
+        logs = met.with_gaps if self.audit is None else None
+        return [] if not self.nodes or logs == set() else list(self.missing(logs, in_any))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, pairwise
@@ -13,7 +13,6 @@ import numpy as np
 
 from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.errors import UnreadableError
-from kafkalog.few_of_many import grouped
 from kafkalog.files.directories import is_directory
 from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, parse_name
 from kafkalog.folds.fates import Fates
@@ -22,15 +21,18 @@ from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import remote_part
 from kafkalog.narrowing import Narrowing, nothing_matches
 from kafkalog.queries.given_file import GivenFile, GivenLogs
+from kafkalog.queries.shared_records import ReplicaShare, SharedRecords
+from kafkalog.segments.selection import ReplicaChoice
 from kafkalog.tables.audit_tables import CAUSES, STATES
 from kafkalog.tables.dump_tables import OUTCOME_CAUSES
 from kafkalog.unread import leaves_complete
 
 if TYPE_CHECKING:
+    from kafkalog.auditing.partition import PartitionAudit
     from kafkalog.auditing.transactions import Audit, ClusterAudit, LogAudit
     from kafkalog.files.limits import Limits
     from kafkalog.findings import Finding
-    from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
+    from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
     from kafkalog.segments.selection import Selection
 
 __all__ = ["fates_of", "given_logs", "segments_with"]
@@ -41,19 +43,20 @@ _OF_ALL: Final = (None, STATE_TOPIC, METADATA_TOPIC)  # topics that decide about
 
 def given_logs(
     paths: Sequence[str], narrowing: Narrowing, selection: Selection, limits: Limits, *,
-    with_fates: bool, jobs: int | None = 1, at: int | None = None, every_replica: bool = False,
+    with_fates: bool, jobs: int | None = 1, at: int | None = None,
+    replicas: ReplicaChoice = ReplicaChoice(),  # noqa: B008  # it is frozen
 ) -> GivenLogs:  # fmt: skip
     """Return the segments below directories, and files as they were given.
 
-    Of several replicas of a partition that is read which consumers read (``judgement.speaker_of``). Segments without
-    an offset that is selected are left out. With a time `at` (ms) the fates are those of then. With `every_replica`
-    those follow that do not have the same as the one that consumers read. Raises NothingMatchesError if no log is of
-    such a topic or partition.
+    Of several replicas of a partition that is read which consumers read (``judging.speaker_of``), unless `replicas`
+    chooses, which needs `with_fates`: of what several have the first one gives it. Segments without an offset that is
+    selected are left out. With a time `at` (ms) the fates are those of then. Raises NothingMatchesError if no log is of
+    such a topic, partition or node.
     """
     folders = [path for path in paths if is_directory(path)]
     files = [path for path in paths if path not in folders]
     found = GivenLogs([])
-    logs = _logs_below(folders, found, limits, with_fates=with_fates, jobs=jobs)
+    logs = _logs_below(folders, found, limits, with_fates=with_fates, jobs=jobs, node=replicas.node)
     wanted = [log for log in logs if narrowing.log(log.directory.topic, log.directory.partition)]
     if logs and not wanted and not files:
         raise _none_of(narrowing, logs)
@@ -65,32 +68,55 @@ def given_logs(
     ids: dict[int, tuple[str, ...]] = {}
     for log in wanted:
         found.unread += (one for one in remote_part(log.directory) if _may_have_had(one, selection))
-        fates = None if log.audited is None or not with_fates else fates_of(log.audited, ids, at)
-        found.files += _files(log.directory, selection, fates)
+        fates = None if log.audited is None else fates_of(log.audited, ids, at)
+        of_one = list(_files(log.directory, selection, fates))
+        if replicas.every and found.audit is not None and log.audited is not None:
+            beside = _replicas(found.audit, log.audited)
+            of_one = list(_of_replicas(beside, of_one, selection, limits, lambda other: fates_of(other, ids, at)))
+        found.files += of_one
     if folders:
         found.missing = partial(
             _missing, found, folders, {log.directory.log for log in wanted}, selection, limits, jobs
         )
-    if every_replica and found.audit is not None:
-        for other in _others(found.audit, {log.directory.log for log in wanted}):
-            fates = fates_of(other, ids, at) if with_fates else None
-            its = _files(other.partition.directory, selection, fates)
-            found.files += (replace(one, is_other=True) for one in its)
     for path in files:
         found.files += _alone(path, narrowing, limits, with_fates=with_fates)
     return found
 
 
-def _others(audited: Audit, read: Collection[str]) -> Iterator[LogAudit]:
-    """Yield the replicas that do not have the same as the one that is read of their partition."""
+def _replicas(audited: Audit, read: LogAudit) -> list[list[LogAudit]]:
+    """Return the replicas of a partition, those that have the same together, first those of the one that is read."""
+    from kafkalog.auditing.partition import fork_of
     from kafkalog.auditing.transactions import are_alike
 
-    for cluster in audited.clusters:
-        for replicas in grouped(cluster.logs, lambda log: _place(log.partition.directory)).values():
-            speaker = next((one for one in replicas if one.partition.directory.log in read), None)
-            if speaker is not None:
-                others = (one for one in replicas if one is not speaker)
-                yield from (one for one in others if not are_alike([one.partition, speaker.partition]))
+    found: list[list[LogAudit]] = [[read]]
+    [its] = (cluster for cluster in audited.clusters if any(log is read for log in cluster.logs))
+    place = _place(read.partition.directory)
+    for other in (log for log in its.logs if log is not read and _place(log.partition.directory) == place):
+        for some in found:
+            first = some[0].partition
+            if are_alike([other.partition, first]) and fork_of(other.partition, first) is None:
+                some.append(other)
+                break
+        else:
+            found.append([other])
+    return found
+
+
+def _of_replicas(
+    replicas: Sequence[Sequence[LogAudit]], files: Sequence[GivenFile], selection: Selection, limits: Limits,
+    fates: Callable[[LogAudit], Fates],
+) -> Iterator[GivenFile]:  # fmt: skip
+    """Yield the `files` of the first replica, and those of each that has not the same, as far as it alone has it."""
+    of_each = [files]
+    met = {one.path for one in files}
+    for other, *_ in replicas[1:]:
+        its = _files(other.partition.directory, selection, fates(other))
+        of_each.append([replace(one, is_other=True) for one in its if one.path not in met])
+        met.update(one.path for one in of_each[-1])
+    names = [[one.node.node_id or one.partition.directory.log for one in some] for some in replicas]
+    shared = SharedRecords(names, [[one.path for one in some] for some in of_each], selection, limits)
+    for number, some in enumerate(of_each):
+        yield from (replace(one, share=ReplicaShare(shared, number)) for one in some)
 
 
 def _place(directory: PartitionDirectory) -> tuple[str, int]:
@@ -108,9 +134,13 @@ def _files(directory: PartitionDirectory, selection: Selection, fates: Fates | N
 
 def _missing(
     found: GivenLogs, folders: Sequence[str], logs: Collection[str], selection: Selection, limits: Limits,
-    jobs: int | None,
+    jobs: int | None, with_gaps: Collection[str] | None, in_any: bool,
 ) -> Iterator[Finding]:  # fmt: skip
-    """Yield which offsets of some logs are missing, as an audit finds them; one is made if none was made yet."""
+    """Yield which offsets of some logs are missing, as an audit finds them: if need be one of those `with_gaps`.
+
+    With `in_any` they are missing in all replicas.
+    """
+    logs = logs if with_gaps is None else set(logs) & set(with_gaps)
     from kafkalog import few_of_many  # few searches miss something
     from kafkalog.auditing.partition import absent_offsets
 
@@ -123,9 +153,21 @@ def _missing(
     for cluster in audited.clusters:
         for log in cluster.logs:
             if log.partition.directory.log in logs:
+                others = [one.partition for group in _replicas(audited, log)[1:] for one in group] if in_any else []
                 yield from few_of_many.first_findings(
-                    one for one in absent_offsets(log.partition, log.findings) if _may_have_had(one, selection)
+                    one
+                    for one in absent_offsets(log.partition, log.findings)
+                    if _may_have_had(one, selection) and not any(_has(other, one) for other in others)
                 )
+
+
+def _has(replica: PartitionAudit, absent: Finding) -> bool:
+    """Say whether a replica has what is absent in another one."""
+    if absent.offset is None or absent.last_offset is None:
+        return False
+    lost = replica.gaps.chosen(~replica.gaps.of_kind("legal"))
+    is_within = replica.log_start_offset <= absent.offset and absent.last_offset < replica.log_end_offset
+    return is_within and not bool(((lost.first <= absent.last_offset) & (lost.last >= absent.offset)).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +177,8 @@ class _Log:
 
 
 def _logs_below(
-    folders: Sequence[str], found: GivenLogs, limits: Limits, *, with_fates: bool, jobs: int | None
+    folders: Sequence[str], found: GivenLogs, limits: Limits, *, with_fates: bool, jobs: int | None,
+    node: str | None,
 ) -> list[_Log]:  # fmt: skip
     if not folders:
         return []
@@ -154,8 +197,15 @@ def _logs_below(
     found.refused += audited.refused
     found.unread += [*_not_listed(audited.clusters), *_not_read(audited)]
     found.nodes = [node for cluster in audited.clusters for node in cluster.nodes]
-    every = (log for cluster in audited.clusters for log in cluster.logs)
-    return _in_order(_Log(log.partition.directory, log) for log in every if not log.judged.spoken_for)
+    every = [log for cluster in audited.clusters for log in cluster.logs]
+    read = [log for log in every if (not log.judged.spoken_for if node is None else _is_of(log.node, node))]
+    if every and not read and node is not None:
+        raise nothing_matches("node", [node], {log.node.node_id or log.node.path for log in every})
+    return _in_order(_Log(log.partition.directory, log) for log in read)
+
+
+def _is_of(home: LogDirectory, node: str) -> bool:
+    return node == home.node_id or os.path.normpath(node) == os.path.normpath(home.path)
 
 
 def _not_listed(clusters: Iterable[Cluster | ClusterAudit]) -> Iterator[Finding]:

@@ -98,7 +98,7 @@ def _listed(words: str | Sequence[str] | None) -> tuple[str, ...]:
 class SelectedBlock:
     """Decoded records of a file, of which those at `picks` are meant; the next block uses the same buffers.
 
-    `found` says what became of the batches of the chunk that they are of.
+    `found` says what became of the batches of the chunk that they are of, `passed` is the block's.
     """
 
     file: str
@@ -107,6 +107,7 @@ class SelectedBlock:
     picks: Picks
     fates: Fates | None = None
     found: BatchFates | None = None
+    passed: NDArray[np.bool_] | None = None
 
     @property
     def heads(self) -> CellTable:
@@ -117,7 +118,7 @@ class SelectedBlock:
         """Return the same with what became of the records, as the file tells."""
         if self.fates is not None or file is None or file.fates is None:
             return self
-        return replace(self, fates=file.fates, found=file.fates.of(self.heads))
+        return replace(self, fates=file.fates, found=file.fates.of(self.heads), passed=self.block.passed())
 
     def rows(self) -> Sequence[int]:
         """Return the numbers of the meant records."""
@@ -147,7 +148,8 @@ class SelectedBlock:
         batch = self.batch_of(row)
         topic, partition, log = fates.topic, fates.partition, fates.log
         name, outcome = fates.id_of(found, batch), fates.outcome_of(found, batch)
-        visible = fates.is_visible(found, batch, record.offset)
+        is_passed = self.passed is not None and bool(self.passed[row])
+        visible = fates.is_visible(found, batch, record.offset, is_passed=is_passed)
         return record._replace(
             topic=topic, partition=partition, log=log, transactional_id=name, outcome=outcome, visible=visible
         )
@@ -174,7 +176,8 @@ def selected_blocks(
                 if fates is not None:
                     found = found or fates.of(chunk.heads)
                     selection.met.count_picked(block, picks, fates, found)
-                yield SelectedBlock(file.path, chunk, block, picks, fates, found)
+                passed = None if fates is None else block.passed()
+                yield SelectedBlock(file.path, chunk, block, picks, fates, found, passed)
             yield from block.findings
         yield from chunk.findings
 
@@ -282,10 +285,11 @@ def record_columns(
                 parts[name].append(cells[buffers.RECORD_COLUMNS.index(name)])
             if item.fates is not None and item.found is not None:
                 of = cells[buffers.BATCH] if item.block.outer is None else np.full(len(rows), item.block.outer)
+                passed = None if item.passed is None else item.passed[rows]
                 partition = buffers.NONE if item.fates.partition is None else item.fates.partition
                 parts["partition"].append(np.full(len(rows), partition))
                 parts["outcome"].append(item.found.outcome[of])
-                parts["visible"].append(item.fates.visible(item.found.shown[of], cells[buffers.OFFSET]))
+                parts["visible"].append(item.fates.visible(item.found.shown[of], cells[buffers.OFFSET], passed))
     _report(given.lost(), report)
     return {name: np.concatenate(part) for name, part in parts.items()}
 

@@ -106,7 +106,8 @@ def copy_batches(
             end = -1  # of what is written: a batch of many records comes in several blocks
             for item in selected_blocks(file, selection, limits):
                 if isinstance(item, Finding):
-                    report(item)
+                    if file.is_told(item.code):
+                        report(item)
                     continue
                 heads, rows = item.heads.numpy(), item.batches()
                 position, size = (heads[column, rows] for column in _OF_BATCH)

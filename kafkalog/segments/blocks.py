@@ -47,7 +47,7 @@ from kafkalog.kernel.plans import (
     UNKNOWN,
 )
 from kafkalog.segments.decoded import RecordBlock, headers_of
-from kafkalog.segments.selection import Picks
+from kafkalog.segments.selection import Picks, Shares
 from kafkalog.tables import Table
 from kafkalog.tables.dump_tables import BATCHES, OF_LOG, OUTCOME_CAUSES, OUTCOMES, RECORDS
 from kafkalog.tables.dump_tables import CONTROL as CONTROL_TABLE
@@ -486,13 +486,14 @@ class Chosen:
 class FateCells:
     """The columns `OF_LOG` as cells after those that the kernel writes: of batches, and of records by their batches."""
 
-    def __init__(self, fates: Fates, first: int) -> None:
+    def __init__(self, fates: Fates, first: int, share: Shares | None) -> None:
         self._fates = fates
         self._first = first
+        self._share = share
 
     def values(self) -> dict[str, CellValue]:
         """Return what each column is made of, by its name."""
-        fates = self._fates
+        fates, share = self._fates, self._share
         words = {
             "topic": (fates.topic or "",),
             "partition": (),
@@ -501,19 +502,21 @@ class FateCells:
             "outcome": OUTCOMES,
             "outcome_cause": OUTCOME_CAUSES,
             "visible": (),
+            "replicas": ("",) if share is None else share.words,
         }
         return {name: CellValue(self._first + at, absent=MISSING, words=words[name]) for at, name in enumerate(OF_LOG)}
 
     def fill(
-        self, table: CellTable, found: BatchFates, shown: NDArray[np.int64], of: NDArray[np.int64] | slice
-    ) -> None:
-        """Write the cells of a table's rows; `of` is the batch of each."""
+        self, table: CellTable, found: BatchFates, shown: NDArray[np.int64], of: NDArray[np.int64] | slice,
+        sets: NDArray[np.int64] | int,
+    ) -> None:  # fmt: skip
+        """Write the cells of a table's rows; `of` is the batch of each, `sets` those of its replicas."""
         fates, cells = self._fates, table.numpy()
         names = (fates.topic, fates.log)
         topic, log = (buffers.NONE if name is None else 0 for name in names)
         partition = buffers.NONE if fates.partition is None else fates.partition
         columns: tuple[NDArray[np.int64] | int, ...] = (
-            topic, partition, log, found.name[of], found.outcome[of], found.cause[of], shown,
+            topic, partition, log, found.name[of], found.outcome[of], found.cause[of], shown, sets,
         )  # fmt: skip
         for at, column in enumerate(columns, self._first):
             cells[at] = column
@@ -522,11 +525,14 @@ class FateCells:
 class BatchBlocks:
     """Makes blocks of the table ``batches`` with the named columns; those of `OF_LOG` need `fates`."""
 
-    def __init__(self, file: str, names: Sequence[str], room: int, fates: Fates | None = None) -> None:
+    def __init__(
+        self, file: str, names: Sequence[str], room: int, fates: Fates | None = None, share: Shares | None = None
+    ) -> None:  # fmt: skip
         layout = BlockLayout(BATCHES, file, room)
         layout.values(OF_ROW, BATCH, names)
         self._fates = fates
-        self._cells = None if fates is None else FateCells(fates, len(buffers.BATCH_COLUMNS))
+        self._share = share if "replicas" in names else None
+        self._cells = None if fates is None else FateCells(fates, len(buffers.BATCH_COLUMNS), self._share)
         if self._cells is not None:
             layout.values(OF_ROW, self._cells.values(), names)
         self._block = layout.block(names)
@@ -537,7 +543,8 @@ class BatchBlocks:
         if self._cells is not None and self._fates is not None and found is not None:
             heads = heads.widened(len(OF_LOG))
             shown = self._fates.visible(found.shown, heads.numpy()[buffers.LAST_OFFSET])
-            self._cells.fill(heads, found, shown, slice(None))
+            sets = buffers.NONE if self._share is None else self._share.of_batches(heads)
+            self._cells.fill(heads, found, shown, slice(None), sets)
         rows = self._chosen.of(heads, picks)
         return self._block.take(Tables(rows, rows, rows), picks.count)
 
@@ -545,11 +552,14 @@ class BatchBlocks:
 class RecordBlocks:
     """Makes blocks of the table ``records`` with the named columns; those of `OF_LOG` need `fates`."""
 
-    def __init__(self, file: str, names: Sequence[str], room: int, fates: Fates | None = None) -> None:
+    def __init__(
+        self, file: str, names: Sequence[str], room: int, fates: Fates | None = None, share: Shares | None = None
+    ) -> None:  # fmt: skip
         layout = BlockLayout(RECORDS, file, room)
         layout.values(OF_ROW, RECORD, names)
         self._fates = fates
-        self._cells = None if fates is None else FateCells(fates, len(buffers.RECORD_COLUMNS))
+        self._share = share if "replicas" in names else None
+        self._cells = None if fates is None else FateCells(fates, len(buffers.RECORD_COLUMNS), self._share)
         if self._cells is not None:
             layout.values(OF_ROW, self._cells.values(), names)
         layout.values(OF_BATCH, BATCH_VALUES, names)
@@ -580,8 +590,9 @@ class RecordBlocks:
             of = cells[buffers.BATCH]
             if records.outer is not None:
                 of = of * 0 + records.outer
-            shown = self._fates.visible(found.shown[of], cells[buffers.OFFSET])
-            self._cells.fill(records.recs, found, shown, of)
+            shown = self._fates.visible(found.shown[of], cells[buffers.OFFSET], records.passed())
+            sets = buffers.NONE if self._share is None else self._share.of_records(records)
+            self._cells.fill(records.recs, found, shown, of, sets)
         rows = self._chosen.of(records.recs, picks)
         outer = -1 if records.outer is None else records.outer
         return self._block.take(Tables(rows, chunk_heads, records.heads, outer), picks.count, records.buf)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.files.limits import Expansion
 from kafkalog.findings import Finding
@@ -12,6 +12,10 @@ from kafkalog.kafka.compression import CODECS, DecompressionError, OverLimitErro
 from kafkalog.kernel import buffers
 from kafkalog.kernel import headers as kernel_headers
 from kafkalog.kernel import records as kernel_records
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = [
     "RECORD_ERRORS",
@@ -83,9 +87,10 @@ class RecordBlock:
 
     `heads` are their batches. For the messages inside a wrapper of magic 0 or 1 these are the inner messages, and
     `outer` is the wrapper's row in the chunk; otherwise `outer` is None. The next block uses the same buffers.
+    `reached` is the last offset that the first record's batch had in the block before, NONE where it begins here.
     """
 
-    __slots__ = ("buf", "findings", "heads", "outer", "recs")
+    __slots__ = ("buf", "findings", "heads", "outer", "reached", "recs")
 
     def __init__(
         self, buf: bytes | bytearray | memoryview, heads: CellTable, recs: CellTable, outer: int | None = None
@@ -94,7 +99,27 @@ class RecordBlock:
         self.heads = heads
         self.recs = recs
         self.outer = outer
+        self.reached = buffers.NONE
         self.findings: list[Finding] = []
+
+    def passed(self) -> NDArray[np.bool_] | None:
+        """Say which records no consumer is given, because their batch had their offset, or a later one, before them.
+
+        None where offsets rise. By the rule of CompletedFetch.nextFetchedRecord, which goes on from the last one.
+        """
+        import numpy as np
+
+        cells = self.recs.numpy()
+        offsets = cells[buffers.OFFSET]
+        if not len(offsets) or (int(offsets[0]) > self.reached and bool((offsets[1:] > offsets[:-1]).all())):
+            return None
+        from kafkalog.columns.sorted_rows import running_max  # few batches need it
+
+        batches = cells[buffers.BATCH] if self.outer is None else np.zeros(len(offsets), np.int64)
+        goes_on = np.append(False, batches[1:] == batches[:-1])
+        before = np.where(goes_on, np.append(0, running_max(batches, offsets)[:-1]), buffers.NONE)
+        found: NDArray[np.bool_] = offsets <= np.where(batches == batches[0], np.maximum(before, self.reached), before)
+        return found
 
     def key(self, number: int) -> bytes | None:
         """Return one record's key."""
@@ -190,6 +215,7 @@ class Decoder:
         self.recs = record_cells(ROOM) if table is None else table
         self.room = self.recs.capacity
         self._content: bytearray | None = None
+        self._last: tuple[int | None, int, int] | None = None  # the batch that the next block may go on with
 
     def blocks(self, buf: memoryview) -> Iterator[RecordBlock]:
         """Decode every row's records."""
@@ -226,6 +252,12 @@ class Decoder:
         self.recs.count = count
         heads = heads or self.heads
         block = RecordBlock(buf, heads, self.recs, outer)
+        if count:
+            cell = self.recs.cell
+            if self._last is not None and self._last[:2] == (outer, cell(buffers.BATCH, 0)):
+                block.reached = self._last[2]
+            last = cell(buffers.BATCH, count - 1), cell(buffers.OFFSET, count - 1)
+            self._last = (outer, *last) if count == self.room else None
         for row in rows:
             error = heads.cell(buffers.ERROR, row)
             batch = row if outer is None else outer

@@ -191,7 +191,9 @@ class _Segment:
         batches = None
         if "batches" in self.wanted and heads.count:
             if self._batch_blocks is None:
-                self._batch_blocks = BatchBlocks(self.file, self.wanted["batches"], heads.capacity, self._fates)
+                self._batch_blocks = BatchBlocks(
+                    self.file, self.wanted["batches"], heads.capacity, self._fates, selection.share
+                )  # fmt: skip
             # Made before a wrapper is opened: then its header has more than the file says.
             rows = all_rows(heads) if selection.looks_at_records else picks
             batches = self._batch_blocks.of(heads, rows, self._found)
@@ -219,7 +221,9 @@ class _Segment:
         records = None
         if "records" in self.wanted:
             if self._record_blocks is None:
-                self._record_blocks = RecordBlocks(self.file, self.wanted["records"], recs.capacity, self._fates)
+                self._record_blocks = RecordBlocks(
+                    self.file, self.wanted["records"], recs.capacity, self._fates, self.selection.share
+                )  # fmt: skip
             records = self._record_blocks.of(chunk.heads, block, picks, self._found)
         if records is not None and self.decoding is not None and picks.count:
             yield from self.decoding.write_decoded(records, block, picks)

@@ -34,9 +34,9 @@ class NewestOffsets:
         self.secret = key_secret() if secret is None else secret
         self.state = array("q", [0, most, self.secret, first_offset])  # by MAP_…
 
-    def put(self, block: RecordBlock) -> int | None:
-        """Put a block's keys into the map; the number of the first record without room, None if all have it."""
-        recs, at = block.recs, 0
+    def put(self, block: RecordBlock, at: int = 0) -> int | None:
+        """Put a block's keys into the map, from a record on; the number of the first without room, or None."""
+        recs = block.recs
         while True:
             at = kernel_records.put(block.buf, recs.cells, at, recs.count, self.hashes, self.newest, self.state)
             if at >= recs.count:
@@ -47,6 +47,19 @@ class NewestOffsets:
             hashes, newest = array("q", bytes(8 * size)), array("q", bytes(8 * size))
             kernel_records.move(self.hashes, self.newest, hashes, newest)
             self.hashes, self.newest = hashes, newest
+
+    def keep(self, part: int, parts: int) -> bool:
+        """Leave out the keys that are not in one of some parts of all hashes; say if half of the room is left then."""
+        hashes = np.frombuffer(self.hashes, np.int64)
+        kept = np.flatnonzero((hashes != 0) & ((hashes.view(np.uint64) >> 40) % parts == part))
+        if 2 * len(kept) > self.state[buffers.MAP_MOST]:
+            return False
+        of_part = array("q", hashes[kept].tobytes()), array("q", np.frombuffer(self.newest, np.int64)[kept].tobytes())
+        empty = bytes(8 * len(self.hashes))
+        self.hashes, self.newest = array("q", empty), array("q", empty)
+        kernel_records.move(of_part[0], of_part[1], self.hashes, self.newest)
+        self.state[buffers.MAP_ENTRIES] = len(kept)
+        return True
 
     def entries(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the hashes in order, and the newest offset of each."""

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, TRANSACTIONAL, CellTable
 from kafkalog.kernel import buffers
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kafkalog.folds.fates import BatchFates, Fates
     from kafkalog.segments.chunk import Chunk
 
-__all__ = ["Met", "Picks", "Selection", "all_rows"]
+__all__ = ["Met", "Picks", "ReplicaChoice", "Selection", "Shares", "all_rows"]
 
 _LOWEST, _HIGHEST = -(2**63), 2**63 - 1
 
@@ -51,7 +51,7 @@ class Met:
     """What a selection has met so far: the offsets of all batches, how many batches and records it selected.
 
     Of records in logs that are known also how many of each outcome, and the first and last offset of each partition.
-    `deleted` are records before the start of their log. `has_gap` says that batches of a log do not follow each other.
+    `deleted` are records before the start of their log. In the logs `with_gaps` batches do not follow each other.
     """
 
     first_offset: int | None = None
@@ -61,7 +61,7 @@ class Met:
     outcomes: Counter[str] = field(default_factory=Counter)
     places: dict[tuple[str, int], tuple[int, int]] = field(default_factory=dict)
     deleted: int = 0
-    has_gap: bool = False
+    with_gaps: set[str] = field(default_factory=set)
     _next: int | None = None  # the offset that is due
     _end: int | None = None  # the offset that is due after the file
     _log: str | None = None
@@ -75,16 +75,21 @@ class Met:
 
     def close(self) -> None:
         """Take note of what is missing at the end of a file."""
-        self.has_gap = self.has_gap or (self._end is not None and self._next != self._end)
+        if self._end is not None and self._next != self._end:
+            self._take_gap()
         self._end = None
+
+    def _take_gap(self) -> None:
+        if self._log is not None:
+            self.with_gaps.add(self._log)
 
     def _follow(self, heads: CellTable, first: int, last: int) -> None:
         """Take note of what is missing before and between a chunk's batches; old ones do not say their first offset."""
         if heads.cell(buffers.MAGIC, 0) > 1 and heads.cell(buffers.MAGIC, heads.count - 1) > 1:
             offsets = sum(heads.column(buffers.LAST_OFFSET)) - sum(heads.column(buffers.BASE_OFFSET)) + heads.count
             follows = self._next is None or self._next == first
-            is_whole = follows and offsets == last - first + 1 and all(heads.column(buffers.VALID))
-            self.has_gap = self.has_gap or not is_whole
+            if not (follows and offsets == last - first + 1 and all(heads.column(buffers.VALID))):
+                self._take_gap()
         self._next = last + 1
 
     def meet(self, heads: CellTable) -> None:
@@ -119,11 +124,42 @@ class Met:
         return f"nothing matches: there are offsets {begin}{self.last_offset}"
 
 
+class ReplicaChoice(NamedTuple):
+    """Which replicas are read: the ones that consumers read, or those of a `node`, by its id or directory.
+
+    With `every` what others alone have follows.
+    """
+
+    every: bool = False
+    node: str | None = None
+
+
 class Searches(Protocol):
     """A regular expression, Python's own or one that gives up."""
 
     def search(self, data: bytes, /) -> object:
         """Return what is true where it matches somewhere. Raises UnreadableError if it gives up."""
+
+
+class Shares(Protocol):
+    """One of several replicas: which of them have its batches and records, by the number of a set of replicas."""
+
+    @property
+    def leaves_out(self) -> bool:
+        """Say whether there is a replica before it, which may have the same."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """Return the names of the replicas of each set."""
+
+    def of_batches(self, heads: CellTable) -> NDArray[np.int64]:
+        """Return the set of each batch."""
+
+    def of_records(self, block: RecordBlock) -> NDArray[np.int64]:
+        """Return the set of each record."""
+
+    def is_new(self, sets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say of sets whether no replica before this one is in them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +169,8 @@ class Selection:
     `outcomes` are words of that column; they, `transactional_ids`, which may be patterns, and `visible_only`
     need the `fates` of the log. Of `header` the value may be None: any. `value` is a part of it, `key` the whole key.
     `extents` are transactions one of which a batch is in, `spans` ranges of offsets one of which a record is in.
-    Records before `log_start` are deleted: those that meet every condition are counted, and left out.
+    Records before `log_start` are deleted: those that meet every condition are counted, and left out. Of a `share` it
+    is what no replica before has.
     """
 
     first_offset: int | None = None
@@ -154,13 +191,18 @@ class Selection:
     extents: Spans | None = None
     spans: tuple[tuple[int, int], ...] | None = None
     log_start: int | None = None
+    share: Shares | None = field(default=None, compare=False, repr=False)
     fates: Fates | None = field(default=None, compare=False, repr=False)
     met: Met = field(default_factory=Met, compare=False, repr=False)
 
     @property
     def everything(self) -> bool:
         """Say whether everything is selected."""
-        return self == Selection()
+        return self == Selection() and not self._leaves_out
+
+    @property
+    def _leaves_out(self) -> bool:
+        return self.share is not None and self.share.leaves_out
 
     @property
     def looks_at_records(self) -> bool:
@@ -169,7 +211,8 @@ class Selection:
             self.key, self.header, self.until_ms, self.since_ms, self.value, self.value_pattern, self.spans,
             self.log_start,
         )  # fmt: skip
-        return self.null_value or self.visible_only or any(one is not None for one in of_records)
+        is_asked = self.null_value or self.visible_only or self._leaves_out
+        return is_asked or any(one is not None for one in of_records)
 
     @property
     def needs_fates(self) -> bool:
@@ -188,6 +231,8 @@ class Selection:
                 picks = _picked(picks, found.shown == 1)
         if self.data_only or self.extents is not None:
             picks = _picked(picks, self._of_transactions(heads))
+        if self.share is not None and self.share.leaves_out:
+            picks = _picked(picks, self.share.is_new(self.share.of_batches(heads)))
         self.met.meet(heads)
         self.met.batches += picks.count
         return picks
@@ -235,12 +280,14 @@ class Selection:
             block.buf, recs.cells, recs.count, self._conditions(), self.key or b"", has_key, rows
         )
         picks = Picks(rows, count)
-        wanted = self._by_columns(recs)
+        wanted = self._by_columns(block)
         if wanted is not None:
             picks = _picked(picks, wanted)
         for test in self._tests(block):
             found = array("q", filter(test, picks.rows[: picks.count]))
             picks = Picks(found, len(found))
+        if picks.count and self.share is not None and self.share.leaves_out:
+            picks = _picked(picks, self.share.is_new(self.share.of_records(block)))
         if self.log_start is not None:
             picks = self._since(self.log_start, recs, picks)
         self.met.records += picks.count
@@ -252,14 +299,14 @@ class Selection:
         self.met.deleted += picks.count - len(kept)
         return Picks(kept, len(kept))
 
-    def _by_columns(self, recs: CellTable) -> NDArray[np.bool_] | None:
+    def _by_columns(self, block: RecordBlock) -> NDArray[np.bool_] | None:
         """Say which records pass what their columns decide, besides what the kernel tests; None where nothing does."""
         of_visible = self.visible_only and self.fates is not None and self.fates.last_stable_offset is not None
         if self.spans is None and not of_visible and not self.null_value:
             return None
         import numpy as np
 
-        cells = recs.numpy()
+        cells = block.recs.numpy()
         offset = cells[buffers.OFFSET]
         wanted = np.full(len(offset), fill_value=True)
         if self.spans is not None:
@@ -267,6 +314,8 @@ class Selection:
             wanted &= np.logical_or.reduce(spans) if spans else False
         if of_visible and self.fates is not None:
             wanted &= (offset >= self.fates.log_start_offset) & (offset < self.fates.last_stable_offset)
+            if (passed := block.passed()) is not None:
+                wanted &= ~passed
         if self.null_value:
             wanted &= cells[buffers.VALUE_SIZE] < 0
         return wanted

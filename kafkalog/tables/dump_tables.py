@@ -41,7 +41,9 @@ OUTCOME_CAUSES: Final = (
     "not-in-the-log",  # the log was read, and no transaction of the producer is there
 )
 
-OF_LOG: Final = ("topic", "partition", "log", "transactional_id", "outcome", "outcome_cause", "visible")
+OF_LOG: Final = (
+    "topic", "partition", "log", "transactional_id", "outcome", "outcome_cause", "visible", "replicas",
+)  # fmt: skip
 
 _FILE: Final = Column("file", "string", "the file, as it was named")
 
@@ -62,6 +64,8 @@ _OF_LOG: Final = (
     Column("outcome_cause", "string", "what is special about the outcome, or why it is not known; otherwise null",
            words=OUTCOME_CAUSES, only_asked=True),
     Column("visible", "bool", "whether a read_committed consumer is given it; null where the log does not tell",
+           only_asked=True),
+    Column("replicas", "string", "the nodes whose replicas have it, as 1, 2; or their directories; null if not asked",
            only_asked=True),
 )  # fmt: skip
 

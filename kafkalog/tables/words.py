@@ -125,6 +125,7 @@ INCIDENT_CAUSES: Final = {
     "replicas-differ": "Replicas hold different batches at the same offsets.",
     "deleted-key-alive": "A key that was deleted is alive on a replica that never got its tombstone.",
     "older-value": "Replicas give different values of a key.",
+    "segments-absent": "A replica has nothing where another one has whole segments.",
     "ended-otherwise": "Records are committed on one replica and were aborted on another one, or the other way round.",
     "open-on-one": "A transaction is open on a replica that never got its marker, and has ended on another one.",
     "partition-twice": "One broker has a partition in two of its log directories; their batches may be the same.",

@@ -79,7 +79,7 @@ LIMITS: Final = {
     "topics that a row of `writers` lists": f"{writer_tables.LISTED_TOPICS}",
     "rows of `clocks` of a partition": f"{clocks._MOST:,}",
     "damaged batches of a segment that `space` tries to read as the cleaner would": f"{segment_facts._MOST}",
-    "keys of a compacted replica that are compared with other replicas'": f"{newest_records.MOST_KEYS:,}",
+    "keys of a compacted replica that are compared with other replicas'": f"{newest_records.MOST_KEYS // 2 * newest_records.MOST_PASSES:,}",
     "keys of replicas that are looked at one by one, of those that differ alike": f"{replica_outcomes._JUDGED:,}",
     "reasons why keys, or values, of a file do not decode": f"{file_rows._MOST_REASONS}",
     "records of a partition without the same one in its mirror": f"{alignment.KEPT_UNMATCHED:,}",
@@ -180,7 +180,8 @@ ENFORCED: Final = {
         "auditing/space/segment_facts.py:SegmentFacts.read_on": "_MOST"
     },
     "keys of a compacted replica that are compared with other replicas'": {
-        "auditing/transactions/newest_records.py:_newest": "MOST_KEYS"
+        "auditing/transactions/newest_records.py:_newest": "MOST_KEYS",
+        "auditing/transactions/newest_records.py:compare_keys": "MOST_PASSES",
     },
     "keys of replicas that are looked at one by one, of those that differ alike": {
         "auditing/transactions/replica_outcomes.py:_Comparison._of_keys": "_JUDGED"

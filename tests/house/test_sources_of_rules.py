@@ -29,6 +29,7 @@ OWN: Final = {
     "folds/fold.py": "a search among rows",
     "folds/fates.py:Fates.of": "it joins other rules' answers",
     "queries/given_logs.py": "it joins other rules' answers",
+    "queries/shared_records.py": "consumers read one replica: who compares several is kafkalog",
     "auditing/partition/visible.py:visible_records": "it counts what visible_batches gives",
     "kafkalog/exit_status.py": "exit statuses are kafkalog's",
     "auditing/incidents/verdict.py": "words, sentences and exit statuses are kafkalog's",

@@ -529,6 +529,8 @@ def test_verify_accounts_for_every_object() -> None:
         ("audit*-0-*/*030-*.snapshot", lambda data: data[:8] + b"\xff" + data[9:], "snapshot-corrupt"),
         ("coupons*/*054-*.snapshot", lambda data: data[:8] + b"\xff" + data[9:], "snapshot-corrupt"),
         ("audit*-0-*/*030-*.leader_epoch_checkpoint", lambda data: data.replace(b"\n0 ", b"\n7 "), "leader-epochs-mismatch"),
+        ("audit*-0-*/*030-*.leader_epoch_checkpoint", lambda data: data.replace(b"\n1\n", b"\n2\n", 1) + b"1 9999\n",
+         "leader-epochs-mismatch"),  # a later segment's
     ],
 )  # fmt: skip
 def test_verify_finds_damage_in_an_object(pattern: str, damage: Any, code: str, damaged: Path) -> None:

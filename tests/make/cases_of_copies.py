@@ -135,6 +135,19 @@ def _last(key: str, at: int, value: bytes | None = b"v", **fields: int) -> bytes
     return batch(record(value, key.encode()), base_offset=at, **fields)
 
 
+def _without_middle(end: Sequence[bytes]) -> Maker:
+    """Write two replicas of t-0 with the same first and last segment; the first lacks the one between."""
+    both = [
+        several(
+            partition(*KEPT, name=f"{number}/t-0"), partition(*end, base=16, name=f"{number}/t-0"),
+            written(f"{number}/cleaner-offset-checkpoint", "0\n1\nt 0 16\n"),
+            written(f"{number}/meta.properties", f"version=1\ncluster.id=c\nnode.id={number}\n"),
+        )
+        for number in (1, 2)
+    ]  # fmt: skip
+    return several(*both, partition(_last("c", 8), _last("d", 15), base=8, name="2/t-0"))
+
+
 def _of_producer(at: int) -> bytes:
     return _last("gone", at, attributes=TRANSACTIONAL, producer_id=9, producer_epoch=0, base_sequence=at)
 
@@ -157,6 +170,10 @@ OF_COPIES: Final[dict[str, CodeCase]] = {
         "a key with an older value where the cleaner was", _compacted([_last("c", 0), *KEPT], [_last("c", 0), *KEPT, _last("c", 7)]),
         "both values on one, the newer one on the other",
         _compacted([*KEPT, _last("c", 7)], [_last("c", 0), *KEPT, _last("c", 7)]), *BOTH,
+    ),
+    "records-absent": case_of(
+        "no record in a segment in which another replica has the newest of two keys", _without_middle([_last("z", 16)]),
+        "keys with newer records after it", _without_middle([_last("c", 16), _last("d", 17)]), *BOTH,
     ),
     "transaction-open-on-one": case_of(
         "a transaction whose marker one replica never got", _compacted(KEPT, [_of_producer(0), *KEPT]),

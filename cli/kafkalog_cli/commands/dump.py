@@ -12,7 +12,7 @@ from kafkalog import Limits, Severity
 from kafkalog.exit_status import Outcome
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.segments.file_rows import TABLES_OF
-from kafkalog.segments.selection import Selection
+from kafkalog.segments.selection import ReplicaChoice, Selection
 from kafkalog.tables import TABLES
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog.tables.dump_tables import OF_LOG
@@ -203,8 +203,8 @@ def dump(
 ) -> int:  # fmt: skip
     """Show what FILES contain: record batches of segments, entries of indexes, snapshots and checkpoints.
 
-    Of a directory the records of all logs below it are shown, with what became of them; of several replicas of a
-    partition those of the one that consumers read. ``-`` is standard input.
+    Of a directory the records of all logs below it are shown, with what became of them; what several replicas of a
+    partition have once, with those that have it. ``-`` is standard input.
 
     \b
         kafkalog dump 00000000000000000000.log
@@ -227,7 +227,11 @@ def dump(
         raise click.UsageError("--table internal needs a decoder: --offsets-decoder, --transaction-log-decoder, …")
     with_fates = EVERY_COLUMN in showing.columns or bool(set(OF_LOG) & set(showing.columns))
     besides = Selection(control_only=part.control_only)
-    found = filters.find_files(given, limits, with_fates=with_fates, besides=besides)
+    found = filters.find_files(
+        given, limits, with_fates=with_fates, besides=besides, replicas=ReplicaChoice(every=True)
+    )
+    if showing.columns == _SHOWN and any(file.is_other for file in found.given.values()):
+        showing = replace(showing, columns=(*_SHOWN, "replicas"))
     request = DumpRequest(
         files=found.files,
         limits=limits,
@@ -251,7 +255,7 @@ def dump(
                 raise NothingToWriteError
     else:
         _dump_rows(showing, request, inputs, outcome)
-    tell_absent(found, outcome, everywhere=part.limit is None)
+    tell_absent(found, outcome, everywhere=part.limit is None, in_any=True)
     _say_silence(request.selection, outcome)
     return failing.status(outcome)
 

@@ -10,7 +10,7 @@ import click
 
 from kafkalog import Limits, Severity
 from kafkalog.quantities import Ago, When, many
-from kafkalog.segments.selection import Selection
+from kafkalog.segments.selection import ReplicaChoice, Selection
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.filters import (
     RecordFilters,
@@ -63,6 +63,7 @@ class _Meant:
     incident: str | None
     view: str | None
     at: When | None
+    node: str | None
 
     @property
     def at_stake(self) -> bool:
@@ -75,6 +76,8 @@ class _Meant:
             raise click.UsageError("--view and --at do not go with --outcome, --lost and --incident: these say which.")
         if self.lost and self.incident:
             raise click.UsageError("--lost and --incident exclude each other.")
+        if self.at_stake and self.node is not None:
+            raise click.UsageError("--from does not go with --lost and --incident: these say which replica's.")
 
 
 _meant_options = as_one(
@@ -84,6 +87,8 @@ _meant_options = as_one(
     click.option("--view", type=click.Choice(_VIEWS), help="What consumers of this isolation level are given."
                  "  [default: read-committed]"),
     click.option("--at", type=TIME, metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}"),
+    click.option("--from", "node", metavar="NODE", help="What the replicas of this node have: its id, or its"
+                 " directory.  [default: of each partition the leader's replica]"),
 )  # fmt: skip
 
 
@@ -110,7 +115,7 @@ def extract(
 ) -> int:  # fmt: skip
     """Write the records below DIRs out, with what became of them: without control records, of replicas each once.
 
-    By default these are what read_committed consumers are given.
+    By default these are what read_committed consumers are given, of the leader's replica. How many others have is said.
 
     \b
         kafkalog extract --topic orders -o orders.ndjson /copy/of/log.dirs
@@ -129,7 +134,10 @@ def extract(
         moment = absolute("--at", meant.at, newest_time(files, limits) if files else -1)
     committed = meant.view != "read-uncommitted" and not (meant.at_stake or filters.outcomes)
     besides = Selection(data_only=True, visible_only=committed)
-    found = filters.find_files(paths, limits, with_fates=True, at=moment, jobs=jobs, besides=besides)
+    found = filters.find_files(
+        paths, limits, with_fates=True, at=moment, jobs=jobs, besides=besides,
+        replicas=ReplicaChoice(not meant.at_stake, meant.node),
+    )  # fmt: skip
     if moment is not None:
         until = found.selection.until_ms
         found = replace(found, selection=replace(found.selection, until_ms=min(moment, until or moment)))
@@ -144,6 +152,7 @@ def extract(
             say(f"error: {line}")
     elif meant.view == "read-uncommitted" or filters.outcomes:
         found = extracting.since_log_start(found)
+    found, of_others = extracting.apart(found)
     others = 0
     if showing.form.has_rows:
         shown = replace(showing, columns=showing.columns or _REPLAYED)
@@ -152,7 +161,8 @@ def extract(
         write = {_SEGMENT: extracting.write_segments, _CONSOLE: extracting.write_console}[showing.form]
         others = write(found, limits, showing.target, paths, outcome)
     met = found.selection.met
-    for line in (extracting.counted(met, others), *extracting.groups_beside(found, paths, limits)):
+    lines = extracting.counted(met, others), *extracting.left_to_others(of_others, limits)
+    for line in (*lines, *extracting.groups_beside(found, paths, limits)):
         say(line)
     if met.deleted:
         are = "is" if met.deleted == 1 else "are"

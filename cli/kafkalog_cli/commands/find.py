@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -16,9 +16,8 @@ from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.escape import escape, escape_bytes
 from kafkalog.exit_status import Outcome
 from kafkalog.files.watch import watch
-from kafkalog.kernel import buffers
 from kafkalog.quantities import iso, listed_of, many
-from kafkalog.segments.selection import Selection
+from kafkalog.segments.selection import ReplicaChoice, Selection
 from kafkalog.tables.declared import EVERY_COLUMN
 from kafkalog_cli.filters import (
     FoundFiles,
@@ -48,7 +47,7 @@ from kafkalog_cli.render.showing import Form, Showing
 if TYPE_CHECKING:
     from kafkalog.kafka.batch import Record
     from kafkalog.queries.given_file import GivenFile
-    from kafkalog.segments.decoded import RecordBlock
+    from kafkalog.queries.reading import SelectedBlock
 
 __all__ = ["find"]
 
@@ -125,7 +124,9 @@ def find(
         raise click.UsageError(f"--count and --files-with-matches write text: --format {form} has each record.")
     outcome = Outcome(Severity.ERROR)
     paths = without_side_files(unpacked(paths), outcome)
-    find_files = partial(filters.find_files, paths, limits, jobs=jobs, besides=values, every_replica=not form.has_rows)
+    find_files = partial(
+        filters.find_files, paths, limits, jobs=jobs, besides=values, replicas=ReplicaChoice(every=True)
+    )
     # What became of records is asked for only if there are some.
     found = find_files(with_fates=form.has_rows)
     tell_unreadable(found, outcome)
@@ -136,9 +137,10 @@ def find(
         number = found.selection.met.records
     else:
         with STDOUT.stream(paths) as stream:
-            fates = cache(partial(find_files, with_fates=True))
+            is_told = found.logs is not None and found.logs.audit is not None
+            fates = cache(lambda: found if is_told else find_files(with_fates=True))
             number = _write(found, fates, limits, outcome, stream, report)
-    tell_absent(found, outcome, everywhere=report.max_count is None)
+    tell_absent(found, outcome, everywhere=report.max_count is None, in_any=True)
     if not number:
         say(f"nothing matches in {many(len(found.files), 'file', grouped=True)}")
     return outcome.of_search(number)
@@ -157,27 +159,26 @@ def _write(
     shown: dict[tuple[str, int], tuple[int, int]] = {}  # first and last offsets of transactions' records
     sizes = [size for size in map(known_size, found.files) if size is not None]
     watch().begin(sum(sizes), len(sizes))
-    once = _Once(found.given.values())
     for path in found.files:
         before, file = number, found.given.get(path) or GivenFile(path)
         try:
             for item in selected_blocks(file, found.selection, limits):
-                if isinstance(item, Finding) and file.is_other:
-                    continue  # what is damaged there, the replica that consumers read may have
                 if isinstance(item, Finding):
+                    if not file.is_told(item.code):
+                        continue
                     outcome.count(item.code, item.severity)
                     if item.severity >= outcome.fail_on:
                         say(str(item))
                     continue
-                rows = once.new(file, item.block, item.rows())
-                rows = rows if most is None else rows[: most - number]
+                rows = item.rows() if most is None else item.rows()[: most - number]
                 number += len(rows)
-                for record in () if files_only else map(item.with_fates(fates().given.get(path)).record, rows):
+                shares = [] if report.counts or files_only else _shares(file, item, rows)
+                told = item if files_only or item.fates is not None else item.with_fates(fates().given.get(path))
+                for at, record in enumerate(map(told.record, () if files_only else rows)):
                     if report.counts:
                         by_place[_place(record, path), record.outcome or "unknown"] += 1
                     else:
-                        only = f"  only in {escape(file.log or path)}" if file.is_other else ""
-                        stream.write(f"{_line(record, path)}{only}\n".encode())
+                        stream.write(f"{_line(record, path)}{shares[at] if shares else ''}\n".encode())
                         _take_offset(shown, record)
                 if (files_only and number) or number == most:
                     break
@@ -194,25 +195,13 @@ def _write(
     return number
 
 
-class _Once:
-    """What replicas have that do not have the same: each record counts once, for the first replica that has it."""
-
-    def __init__(self, files: Iterable[GivenFile]) -> None:
-        self._unlike = {os.path.basename(file.log) for file in files if file.is_other and file.log is not None}
-        self._seen: set[int] = set()
-
-    def new(self, file: GivenFile, block: RecordBlock, rows: Sequence[int]) -> Sequence[int]:
-        """Return which records of a block no replica before had."""
-        name = os.path.basename(file.log or "")
-        if name not in self._unlike:
-            return rows
-        kept = []
-        for row in rows:
-            identity = hash((name, block.recs.cell(buffers.OFFSET, row), block.key(row), block.value(row)))
-            if identity not in self._seen:
-                self._seen.add(identity)
-                kept.append(row)
-        return kept
+def _shares(file: GivenFile, item: SelectedBlock, rows: Sequence[int]) -> list[str]:
+    """Say of records that not all replicas have which of them do."""
+    share = file.share
+    if share is None:
+        return []
+    words = ["", *(f"  only in the replica{'s' * (', ' in one)} of {escape(one)}" for one in share.words[1:])]
+    return [words[number] for number in share.of_records(item.block)[rows].tolist()]
 
 
 def _take_offset(shown: dict[tuple[str, int], tuple[int, int]], record: Record) -> None:

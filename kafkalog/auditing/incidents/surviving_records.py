@@ -33,6 +33,15 @@ _WORDS: Final = {
         "They get another value of the key after a change of leaders.",
         steps=(Step("Find out which value is right, and write it again: all replicas get it."),),
     ),
+    "records-absent": Words(
+        "{message}",
+        "With {wrong} as leader they get nothing of {number}, with {right} the newest record of each.",
+        steps=(
+            Step("Find out whether the keys were deleted. Until then keep {wrong} from leading {where}."),
+            Step("If they were not: r" + _REBUILD.text[1:]),
+            Step("If they were: write a tombstone of each again, a record with the key and no value."),
+        ),
+    ),
     "record-committed-on-one-aborted-on-another": Words(
         "{message}", "They get other records with {wrong} as leader than with {right}.", steps=(_KEEP, _REBUILD)
     ),

@@ -39,6 +39,7 @@ from kafkalog.auditing.topics import (
 )
 from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentified
 from kafkalog.auditing.transactions.decisions import against_coordinator
+from kafkalog.auditing.transactions.newest_records import are_alike
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
 from kafkalog.auditing.transactions.replica_outcomes import replica_outcomes
 from kafkalog.auditing.transactions.surroundings import Surroundings
@@ -157,18 +158,23 @@ def with_own_epoch(node: LogDirectory, partition: PartitionAudit, metadata: Meta
 def speaker_of(replicas: Sequence[tuple[LogDirectory, PartitionAudit]], metadata: Metadata | None) -> int:
     """Return the number of the replica that consumers read: the leader's by the metadata log.
 
-    Where the leader is not known or not given, it is the replica whose leader epochs reach furthest, then the longest.
+    Where the leader is not known or not given, it is the replica whose leader epochs reach furthest, then the longest,
+    then one of which most have the same, then one that has lost least.
     """
     if len(replicas) == 1:
         return 0
     directory = replicas[0][1].directory
     leader = None if metadata is None else leader_now(metadata, directory.topic, directory.partition)
+    ranks = [(leader is not None and node.node_id == str(leader), reach(one)) for node, one in replicas]
+    best = [number for number, rank in enumerate(ranks) if rank == max(ranks)]
 
-    def rank(number: int) -> tuple[bool, tuple[int, int], int]:
-        node, partition = replicas[number]
-        return leader is not None and node.node_id == str(leader), reach(partition), -number
+    def rank(number: int) -> tuple[int, int, int]:
+        replica = replicas[number][1]
+        alike = sum(are_alike([replica, replicas[other][1]]) for other in best)
+        lost = replica.gaps.chosen(~replica.gaps.of_kind("legal"))
+        return alike, int((lost.first - lost.last).sum()) - len(lost), -number
 
-    return max(range(len(replicas)), key=rank)
+    return max(best, key=rank) if len(best) > 1 else best[0]
 
 
 def say_once(

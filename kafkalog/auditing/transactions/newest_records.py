@@ -45,7 +45,8 @@ __all__ = [
     "record_at",
 ]
 
-MOST_KEYS: Final = 1 << 23  # of a replica: 256 MiB; logs with more are not compared
+MOST_KEYS: Final = 1 << 23  # of a replica: 256 MiB; logs with more are read several times, for some of the keys each
+MOST_PASSES: Final = 64  # then logs are not compared
 
 GIVEN, DELETED, OLDER, NOT_JUDGED = range(4)  # what a replica has of a key whose newest record another one gives
 
@@ -106,24 +107,44 @@ class KeyRecord(NamedTuple):
 def compare_keys(replicas: Sequence[PartitionAudit], limits: Limits) -> Iterator[KeyGroup] | None:
     """Yield the keys whose newest record some replicas give and others do not, and may not lack; None for too many.
 
-    Costs a reading of all records of each replica, and 32 bytes for each key.
+    Costs a reading of all records of each replica, and 32 bytes for each key; past `MOST_KEYS` several readings.
 
     What the cleaner removes is the rule of Kafka's Cleaner (KIP-58, KIP-534), as in `cleaner_pass`.
     """
-    secret = key_secret()
-    found = [_newest(one, limits, secret) for one in replicas]
-    if any(one is None for one in found):
-        return None
-    return _groups(replicas, [one for one in found if one is not None])
+    secret, parts = key_secret(), 1
+    while parts <= MOST_PASSES:
+        found = _in_passes(replicas, limits, secret, parts)
+        if found is not None:
+            return _groups(*found)
+        parts *= 2
+    return None
 
 
-def _newest(replica: PartitionAudit, limits: Limits, secret: int) -> _Newest | None:
+def _in_passes(replicas: Sequence[PartitionAudit], limits: Limits, secret: int, parts: int) -> _Wrong | None:
+    """Compare a part of the keys after the other; None where one has too many."""
+    told: list[_Wrong] = []
+    for part in range(parts):
+        newest: list[_Newest] = []
+        for one in replicas:
+            of_part = _newest(one, limits, secret, part, parts)
+            if of_part is None:
+                return None
+            newest.append(of_part)
+        told.append(_wrong(replicas, newest))
+    return _Wrong(*(np.concatenate(columns, axis=-1) for columns in zip(*told, strict=True)))
+
+
+def _newest(replica: PartitionAudit, limits: Limits, secret: int, part: int, parts: int) -> _Newest | None:
+    """Return what a replica has of a part of the keys, None where there is no room for it."""
     keys = NewestOffsets(MOST_KEYS, 0, secret)
     opened = _written_by(replica, fold.OPEN)
     tombstones, unsettled = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for block in _blocks(replica, limits, _written_by(replica, fold.ABORT)):
-        if keys.put(block) is not None:
-            return None
+        at = keys.put(block)
+        while at is not None:
+            if parts == 1 or not keys.keep(part, parts):
+                return None
+            at = keys.put(block, at)
         recs = block.recs.numpy()
         is_tombstone = (recs[buffers.VALUE_SIZE] < 0) & (recs[buffers.KEY_SIZE] >= 0)
         tombstones.append(recs[buffers.OFFSET][is_tombstone])
@@ -131,6 +152,8 @@ def _newest(replica: PartitionAudit, limits: Limits, secret: int) -> _Newest | N
             is_open = np.zeros(block.heads.numpy().shape[1], np.bool_)
             is_open[_batches_of(block.heads.numpy(), opened)] = True
             unsettled.append(recs[buffers.OFFSET][is_open[recs[buffers.BATCH]]])
+    if parts > 1 and not keys.keep(part, parts):
+        return None
     return _Newest(*keys.entries(), np.sort(np.concatenate(tombstones)), np.sort(np.concatenate(unsettled)))
 
 
@@ -174,7 +197,20 @@ def _blocks(
             continue
 
 
-def _groups(replicas: Sequence[PartitionAudit], found: Sequence[_Newest]) -> Iterator[KeyGroup]:
+class _Wrong(NamedTuple):
+    """Keys that replicas do not give alike, a column for each.
+
+    `newest` and `has` have a row for each replica: the newest offset there, and GIVEN, DELETED, OLDER or NOT_JUDGED;
+    `holder` is the number of the replica that gives `top`, the newest of all.
+    """
+
+    newest: _Offsets
+    has: _Offsets
+    holder: _Offsets
+    top: _Offsets
+
+
+def _wrong(replicas: Sequence[PartitionAudit], found: Sequence[_Newest]) -> _Wrong:
     hashes = distinct(np.concatenate([one.hashes for one in found]))
     newest = np.full((len(found), len(hashes)), NONE, np.int64)
     for row, one in zip(newest, found, strict=True):
@@ -184,8 +220,6 @@ def _groups(replicas: Sequence[PartitionAudit], found: Sequence[_Newest]) -> Ite
     gives = np.where(is_deleted, NONE, newest)
     top = gives.max(axis=0, initial=NONE)
     differs = np.flatnonzero(is_settled & (top != NONE) & (gives != top).any(axis=0))
-    if not len(differs):
-        return
     newest, gives, top = newest[:, differs], gives[:, differs], top[differs]
     ends = np.array([one.log_end_offset for one in replicas])[:, np.newaxis]
     holder = np.where(gives == top, ends, -1).argmax(axis=0)
@@ -198,9 +232,14 @@ def _groups(replicas: Sequence[PartitionAudit], found: Sequence[_Newest]) -> Ite
             wrong = rows[_disagree(replica, replicas[which], top[rows], newest[number][rows])]
             mine[wrong] = np.where(gives[number][wrong] == NONE, DELETED, OLDER)
     told = np.flatnonzero(((has == DELETED) | (has == OLDER)).any(axis=0))
-    kinds, of = np.unique(np.concatenate([has[:, told], holder[np.newaxis, told]]), axis=1, return_inverse=True)
+    return _Wrong(newest[:, told], has[:, told], holder[told], top[told])
+
+
+def _groups(newest: _Offsets, has: _Offsets, holder: _Offsets, top: _Offsets) -> Iterator[KeyGroup]:
+    """Yield the keys by what each replica has of them."""
+    kinds, of = np.unique(np.concatenate([has, holder[np.newaxis]]), axis=1, return_inverse=True)
     for number in range(kinds.shape[1]):
-        rows = told[of.reshape(-1) == number]
+        rows = np.flatnonzero(of.reshape(-1) == number)
         *states, which = kinds[:, number].tolist()
         order = np.argsort(top[rows])
         deleted = newest[:, rows[order[:1]]][np.array(states) == DELETED]

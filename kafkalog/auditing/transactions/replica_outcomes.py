@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -36,6 +36,8 @@ from kafkalog.quantities import iso, listed, many
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from numpy.typing import NDArray
 
     from kafkalog.columns.sorted_rows import Spans
     from kafkalog.columns.table import Columns
@@ -200,14 +202,31 @@ class _Comparison:
 
     def _of_keys(self, group: KeyGroup) -> Iterator[Finding]:
         holder = self._replicas[group.holder]
-        records = list(record_at(holder.log, group.offsets[:_JUDGED], self._limits))
+        lacking = [one for one, has in zip(self._replicas, group.has, strict=True) if has == DELETED]
+        is_absent = np.zeros(len(group.offsets), np.bool_)
+        if group.deleted_at < 0:
+            is_absent = _in_absent_segments(holder, lacking, group.offsets)
+        if is_absent.any():
+            yield self._absent(holder, lacking, group.offsets[is_absent])
+        offsets = group.offsets[~is_absent]
+        records = list(record_at(holder.log, offsets[:_JUDGED], self._limits))
         aborted = [record for record in records if self._was_aborted(holder, record)]
         if aborted:
             yield self._aborted(group, holder, aborted)
         others = [record for record in records if record not in aborted]
-        count = len(group.offsets) - len(aborted)
         if others:
-            yield self._deleted(group, holder, others, count)
+            yield self._deleted(group, holder, others, len(offsets) - len(aborted))
+
+    def _absent(self, holder: _Replica, lacking: Sequence[_Replica], offsets: NDArray[np.int64]) -> Finding:
+        records = list(record_at(holder.log, offsets[:_NAMED], self._limits))
+        wrong, first, last = self._names(lacking), int(offsets[0]), int(offsets[-1])
+        message = (
+            f"{_keys(records, len(offsets))} have their newest records at offsets {first}-{last} on {holder.name}, and"
+            f" {wrong} has no record in all of these segments: they were lost there, or every key was deleted and its"
+            f" cleaner removed the tombstones, too. Which of them is right is undecided. With {wrong} as leader"
+            f" consumers are given none of them, with {holder.name} all.{self._when(lacking[0], records[0].timestamp)}"
+        )
+        return self._finding("records-absent", lacking[0], message, holder.name, len(offsets), first, None)
 
     def _deleted(self, group: KeyGroup, holder: _Replica, records: Sequence[KeyRecord], count: int) -> Finding:
         alive, deleted, older = (
@@ -308,6 +327,22 @@ class _Comparison:
 
 _MAX_TIMEOUT_MS: Final = 900_000  # transaction.max.timeout.ms by default
 _CLOCKS_MS: Final = 1_000
+
+
+def _in_absent_segments(
+    holder: _Replica, lacking: Sequence[_Replica], offsets: NDArray[np.int64]
+) -> NDArray[np.bool_]:  # fmt: skip
+    """Say which of some offsets are in segments, with several of them, in all of which some replicas have nothing.
+
+    A cleaner that deletes single keys leaves others of a segment.
+    """
+    bases = [one.base_offset for one in holder.log.directory.segments]
+    found, gaps = np.zeros(len(offsets), np.bool_), [one.log.gaps for one in lacking]
+    for base, end in pairwise(bases) if gaps else ():
+        inside = (offsets >= base) & (offsets < end)
+        if inside.sum() > 1 and all(bool(((one.first <= base) & (one.last >= end - 1)).any()) for one in gaps):
+            found |= inside
+    return found
 
 
 def _has_ended(other: _Replica, row: Mapping[str, int], here: _Replica) -> bool:

@@ -3,7 +3,8 @@
 A segment belongs to another partition where its batches are, byte for byte, those of a segment there, or fill a gap
 there from end to end; but only where something in its own partition shows that it does not fit: two partitions may have
 been written alike. Producers with ids may write the same to many partitions, in one transaction: then it must be the
-producers, sequences, offsets or epochs that cannot be this log's, not an index that is wrong by itself.
+producers, sequences, offsets or epochs that cannot be this log's, not an index that is wrong by itself. What producers
+wrote that write to other segments of the log, too, is its own unless sequences, offsets or epochs show otherwise.
 """
 
 from __future__ import annotations
@@ -44,6 +45,10 @@ _DOUBTS: Final = _FOLLOWS - codes_with(Trait.OF_ROOT) | {"segment-foreign"}
 _OF_BATCHES: Final = frozenset({
     "leader-epoch-decreasing", "log-cut-short", "offset-gap-lost", "offset-gap-unexplained", "offset-not-increasing",
     "offset-outside-segment", "segment-foreign", "sequence-broken", "snapshot-mismatch",
+})  # fmt: skip
+# What batches show that cannot be this log's, whoever else writes there; offsets may be missing beside its own, too.
+_UNFIT: Final = frozenset({
+    "leader-epoch-decreasing", "offset-not-increasing", "offset-outside-segment", "segment-foreign", "sequence-broken",
 })  # fmt: skip
 _OF_GAP: Final = codes_with(Trait.GAP)
 # What of a segment is wrong beside its index where it is not the index that was exchanged.
@@ -88,10 +93,15 @@ def tell_foreign(logs: Sequence[Log]) -> None:
     for log in logs:
         log.findings = WrongFields(log.findings, log.partition.directory).without_followers(log.findings)
     homes = _Homes(logs)
-    unlike = {content.file for _, content in _suspects(logs, _OF_BATCHES)}
-    unlike |= {content.file for log, content in _suspects(logs, _DOUBTS) if _is_odd_twice(log)}
+    unlike = {content.file for _, content in _suspects(logs, _UNFIT)}
+    of_others = {content.file for log, content in _suspects(logs, _DOUBTS) if not _is_at_home(log, content)}
+    unlike |= of_others & {content.file for _, content in _suspects(logs, _OF_BATCHES)}
+    unlike |= of_others & {content.file for log, content in _suspects(logs, _DOUBTS) if _is_odd_twice(log)}
     for log, content in _suspects(logs, _DOUBTS):
-        home = homes.of(log, content, by_bytes=not content.may_be_broadcast or content.file in unlike)
+        may_be_own = content.may_be_broadcast and content.file not in unlike
+        if may_be_own and _is_at_home(log, content):
+            continue
+        home = homes.of(log, content, by_bytes=not may_be_own)
         if home is None:
             continue
         directory = log.partition.directory
@@ -171,7 +181,9 @@ def _alike(logs: Sequence[Log]) -> list[tuple[Log, Finding]]:
         )
         finding = Finding.of("segments-alike", content.file, message, offset=content.first_offset)
         may_be = content.may_be_broadcast or log.name[1] == other_log.name[1]
-        if may_be and _written_alike(log, content) and _written_alike(other_log, other):
+        both = (log, content), (other_log, other)
+        is_broadcast = content.may_be_broadcast and all(_is_at_home(*one) for one in both)
+        if is_broadcast or (may_be and all(_written_alike(*one) for one in both)):
             finding = lowered(finding, Reason.LEFT_BY_BROKERS)
         found.append((log, located(finding, log.partition.directory)))
     return found
@@ -189,6 +201,12 @@ def _written_alike(log: Log, content: Content) -> bool:
     if not any(name.endswith((".index", ".timeindex")) for name in names):
         own = {"partition.metadata", "leader-epoch-checkpoint"} <= names
     return own and not any(finding.severity > Severity.NOTE for finding in log.findings)
+
+
+def _is_at_home(log: Log, content: Content) -> bool:
+    """Say whether the producers of a segment write to other segments of its log, too."""
+    others = [one.producers for one in log.contents if one is not content]
+    return any(bool(among(content.producers, one).all()) for one in others)
 
 
 def _is_odd_twice(log: Log) -> bool:

@@ -123,7 +123,10 @@ def _read_alone(directory: PartitionDirectory, kind: FileKind, path: str) -> Ite
 
 
 def _compared_epochs(partition: PartitionAudit, one: RemoteSegment) -> Iterator[Finding]:
-    """Compare a copy's leader epochs with those of the log's batches: each that it has, from where it begins."""
+    """Compare a copy's leader epochs with those of the log's batches: each that it has, from where it begins.
+
+    RemoteLogManager copies those that begin up to the segment's end: later ones are of another segment's object.
+    """
     path = dict(one.side_files).get(".leader_epoch_checkpoint")
     if path is None:
         return
@@ -135,6 +138,15 @@ def _compared_epochs(partition: PartitionAudit, one: RemoteSegment) -> Iterator[
     for line, text in read.wrong:
         yield Finding.of("checkpoint-malformed", path, f"line {line}: {text}")
     entries = [(row.epoch, row.start_offset) for row in read.rows]
+    later = next((entry for entry in entries if entry[1] > one.end_offset), None)
+    if later is not None:
+        yield Finding.of(
+            "leader-epochs-mismatch", path,
+            f"epoch {later[0]} begins at offset {later[1]}, after the segment's end {one.end_offset}: these are the"
+            " leader epochs of another segment",
+            offset=later[1], found=later[0],
+        )  # fmt: skip
+        return
     runs = [(epoch, first) for epoch, first in partition.epochs if epoch >= 0 and first <= one.end_offset]
     inside = [run for run in runs if run[1] > one.start_offset]
     inside += [(epoch, one.start_offset) for epoch, first in runs if first <= one.start_offset][-1:]

@@ -68,7 +68,13 @@ def write(root: Path, batches: Iterable[Written], cleaned: int | None = 8, base:
 
 def told(*roots: Path) -> list[Finding]:
     """What an audit says that replicas disagree about; a verification says the same."""
-    disagree = ("key-deleted-on-one", "key-older-on-one", "transaction-open-on-one", "record-committed-on-one")
+    disagree = (
+        "key-deleted-on-one",
+        "key-older-on-one",
+        "transaction-open-on-one",
+        "record-committed-on-one",
+        "records-absent",
+    )
     [cluster] = audit([*map(str, roots)]).clusters
     found = [one for one in cluster.findings if one.code.startswith(disagree)]
     verified = [one for one in verify([*map(str, roots)]).findings() if one.code.startswith(disagree)]
@@ -95,6 +101,30 @@ def test_a_key_whose_tombstone_one_replica_never_got_is_alive_there(tmp_path: Pa
     )
     assert "Key 'u7' (offset 0) is deleted on broker 1 and alive on broker 2. With broker 2 as leader" in found.message
     assert only(two, one) == found
+
+
+@pytest.mark.parametrize(
+    ("between", "code"),
+    [
+        ([Written(8, "k8", "v"), Written(11, "k11", "v")], "records-absent"),
+        ([Written(8, "k8", "v"), Written(11, "u5", "v")], "key-deleted-on-one"),
+        ([Written(9, "k8", "v")], "key-deleted-on-one"),
+    ],
+    ids=["two keys of a segment", "one of which has a newer record", "one key of a segment"],
+)
+def test_where_whole_segments_are_absent_nobody_says_that_keys_were_deleted(
+    between: list[Written], code: str, tmp_path: Path
+) -> None:
+    """A segment may be lost where the cleaner was; single keys are deleted."""
+    tail = [Written(12, "u5", "e"), Written(13, "u6", "f")]
+    one = write(tmp_path / "1", [*LOG, *tail], cleaned=12, base=12)
+    two = write(tmp_path / "2", [*LOG, *tail], cleaned=12, base=12)
+    written = b"".join(each.as_bytes for each in between)
+    (two / "users-0" / f"{8:020}.log").write_bytes(written)
+
+    found = only(two, one)
+    assert (found.code, found.log) == (code, f"{one if code == 'records-absent' else two}/users-0")
+    assert only(one, two) == found
 
 
 def test_a_tombstone_that_is_still_there_is_named(tmp_path: Path) -> None:
@@ -175,9 +205,23 @@ def test_a_run_may_leave_the_records_unread(tmp_path: Path) -> None:
     assert [found.code for found in verified.findings() if found.severity > Severity.NOTE] == []
 
 
+@pytest.mark.parametrize("most", [12, 20])
+def test_many_keys_are_compared_in_several_passes(most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the map has room for, the same is said."""
+    more = [Written(at, f"k{at}", "v") for at in range(10, 40)]
+    two = write(tmp_path / "2", [U7, *LOG, *TAIL[:1], Written(9, "u9"), *more], cleaned=30, base=30)
+    one = write(tmp_path / "1", [*LOG, *TAIL[:1], Written(9, "u9"), *more[:5], *more[6:]], cleaned=30, base=30)
+    expected = told(one, two)
+    monkeypatch.setattr("kafkalog.auditing.transactions.newest_records.MOST_KEYS", most)
+
+    assert "2 keys, 'u7' (offset 0), 'k15' (offset 15), are deleted on broker 1" in expected[0].message
+    assert told(one, two) == expected
+
+
 def test_a_log_of_too_many_keys_is_said_and_not_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Memory is bounded."""
     monkeypatch.setattr("kafkalog.auditing.transactions.newest_records.MOST_KEYS", 3)
+    monkeypatch.setattr("kafkalog.auditing.transactions.newest_records.MOST_PASSES", 1)
     one, two = write(tmp_path / "1", [*LOG, *TAIL]), write(tmp_path / "2", [U7, *LOG, *TAIL])
 
     [cluster] = audit([str(one), str(two)]).clusters

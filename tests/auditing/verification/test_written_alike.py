@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -108,3 +110,44 @@ def test_equal_segments_are_foreign_where_their_producers_do_not_fit(tmp_path: P
 
     assert ("segment-foreign" in codes) == (beside == "snapshot")
     assert "index-mismatch" in codes or beside == "snapshot"
+
+
+def broadcast_in_segments(root: Path) -> Path:
+    """Four partitions of three segments to which one producer's transactions wrote the same; return the second."""
+    fields = {"producer_id": 4, "producer_epoch": 0}
+    for name in ("big-0", "big-1", "big-2", "big-3"):
+        (root / name).mkdir()
+        for base in (0, 4, 8):
+            data = b"".join(
+                build.batch(
+                    build.record(b"x"), attributes=build.TRANSACTIONAL, base_sequence=at // 2, base_offset=at, **fields
+                )
+                + build.marker(base_offset=at + 1, **fields)
+                for at in (base, base + 2)
+            )
+            (root / name / f"{base:020}.log").write_bytes(data)
+            (root / name / f"{base:020}.index").touch()
+            (root / name / f"{base:020}.timeindex").touch()
+        (root / name / "leader-epoch-checkpoint").write_text("0\n1\n0 0\n")
+    return root / "big-1"
+
+
+SMALL: Final = {
+    "no segment": lambda home: (home / f"{4:020}.log").unlink(),
+    "a torn one": lambda home: os.truncate(home / f"{4:020}.log", 100),
+    "an index": lambda home: (home / f"{4:020}.index").write_bytes(bytes([0, 0, 0, 1, 0, 0, 0, 7])),
+    "epochs": lambda home: (home / "leader-epoch-checkpoint").write_text("0\n1\n3 0\n"),
+    "a snapshot": lambda home: (home / f"{12:020}.snapshot").write_bytes(
+        build.snapshot((4, 0, 5, 1, 1, build.TIME, -1, -1))
+    ),
+}
+
+
+@pytest.mark.parametrize("wrong", SMALL)
+def test_segments_of_a_log_are_its_own_where_its_producers_write_in_others_of_it(wrong: str, tmp_path: Path) -> None:
+    """Whatever else is wrong with the log: equal batches, and a gap that others would fill, show nothing."""
+    SMALL[wrong](broadcast_in_segments(tmp_path))
+    told = [one for one in verify([tmp_path]).findings() if one.severity > Severity.NOTE]
+
+    assert told
+    assert not {"segment-foreign", "segments-alike"} & {one.code for one in told}
