@@ -12,7 +12,7 @@ import io
 import os
 import stat
 from contextlib import closing
-from typing import TYPE_CHECKING, BinaryIO, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkalog.errors import UnreadableError
 from kafkalog.files.ledger import ledger
@@ -187,7 +187,7 @@ def _open_at(path: str, flags: int, folder: int | None) -> int:
         return os.open(path, flags, dir_fd=folder)
 
 
-def open_file(name: str) -> BinaryIO:
+def open_file(name: str) -> io.BufferedReader:
     """Open a local file for reading as Python has files, its access time unchanged.
 
     Raises UnreadableError if it can't be opened or is not a regular file.

@@ -15,7 +15,17 @@ from code_evidence import CodeCase, Maker, case_of, copied, partition
 from kafkalog import batches
 from side_damage import segments
 
-__all__ = ["HEADLESS", "OF_STARTS", "SNAPSHOTS", "bootstrap_of", "falling_back", "future_of", "made_again", "without_id", "zeroed"]
+__all__ = [
+    "HEADLESS",
+    "OF_STARTS",
+    "SNAPSHOTS",
+    "bootstrap_of",
+    "falling_back",
+    "future_of",
+    "made_again",
+    "without_id",
+    "zeroed",
+]
 
 SNAPSHOTS: Final = "k4-m-metadata-groups-44"
 FUTURE: Final = f"{'0123456789abcdef' * 2}-future"
