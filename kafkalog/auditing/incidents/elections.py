@@ -182,11 +182,13 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         incident.last_offset = max(fork.copy.last_offset for fork in every)
         incident.records = incident.lost_records
     first = electing[0].elections[0] if electing else None
+    given_up = sum(one.row["records"] or 0 for one in hanging if one.is_committed and one.is_proved)
     incident.say(
         _WORDS[cause],
         leader=first and first.leader,
         when=first and iso(first.row["since_ms"]),
-        lost=_lost(incident, together, every),
+        lost=_lost(incident, together, every)
+        + (f" Ending the open transaction gives up {many(given_up, 'committed record')} more." if given_up else ""),
         waits=waits,
     )
     incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]

@@ -67,7 +67,8 @@ class Since(NamedTuple):
             return cls(time, "producer")
         if low is None or high is None:
             return None
-        return cls(min(low, high), "broker", max(low, high))
+        first, last = min(low, high), max(low, high)
+        return cls(first, "broker", None if first == last else last)
 
     @classmethod
     def earliest(cls, times: Iterable[Since]) -> Since | None:

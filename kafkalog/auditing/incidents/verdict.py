@@ -20,7 +20,7 @@ from kafkalog.tables.audit_tables import SUMMARY
 
 __all__ = ["TORN", "WORDS", "Verdict", "answered", "blocks", "may_wait", "verdict_of", "worst_first"]
 
-WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
+WORDS: Final = ("LOST", "DAMAGED", "TORN", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
 _OF_KIND: Final = {
     "records-lost": "LOST",
@@ -192,7 +192,9 @@ def _stops(row: Row) -> bool:
 def _word(row: Mapping[str, Any]) -> str:
     if row["kind"] in ("transaction-torn", "wrong-fate", "replicas-diverged") and row["lost_records"]:
         return "LOST"
-    default = "DAMAGED" if row["severity"] == "error" else "SUSPICIOUS"
+    default = "SUSPICIOUS"
+    if row["severity"] == "error":
+        default = "TORN" if row["kind"] == "transaction-torn" else "DAMAGED"
     return _OF_KIND.get(row["kind"], default)
 
 
@@ -342,7 +344,8 @@ def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
 
 
 _SENTENCES: Final = {
-    "LOST": _lost, "DAMAGED": _damaged, "BLOCKED": _blocked, "SUSPICIOUS": _suspicious, "INCOMPLETE": _incomplete,
+    "LOST": _lost, "DAMAGED": _damaged, "TORN": _damaged, "BLOCKED": _blocked, "SUSPICIOUS": _suspicious,
+    "INCOMPLETE": _incomplete,
 }  # fmt: skip
 
 
