@@ -34,6 +34,7 @@ LABELS: Final = {
     "blocked": "Where consumers stand still, by their isolation level.",
     "proof": "What the files say, in the order in which it happened, each with its file and offset.",
     "do": "What to do, in an order that loses nothing: save, check, act, verify. Each line can be pasted.",
+    "records": "The line that shows the records of an incident where they are.",
     "incident": "The id of an incident, which the same incident has in another copy, its kind and its cause.",
     "fenced": "Another producer took over a transactional id, and the open transaction of the older one was aborted.",
     "timed out": "Transactions that the coordinator aborted, as they were open for longer than their timeout.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
@@ -162,7 +163,12 @@ def _named(some: Sequence[Row], name: str) -> str:
 def _behind(some: Sequence[Row]) -> str:
     """Return how many records are lost, or else are concerned."""
     lost = [row["lost_records"] for row in some if row["lost_records"] is not None]
+    groups = len({one["group"] for row in some for one in row.get("groups") or ()})
+    lag = f" · {many(groups, 'group')}" if groups else ""
+    by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in some), Counter())
+    if lost and by_outcome.total() == sum(lost):
+        return f"lost: {', '.join(f'{count} {word}' for word, count in by_outcome.items())}{lag}"
     if lost:
-        return f"{many(sum(lost), 'record')} lost"
+        return f"{many(sum(lost), 'record')} lost{lag}"
     records = [row["records"] for row in some if row["records"] is not None]
-    return many(sum(records), "record") if records else ""
+    return (many(sum(records), "record") if records else "") + lag

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 
 from kafkalog.auditing.incidents import Verdict, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
-from kafkalog.escape import escape, escape_line
+from kafkalog.escape import CommandLine, command_line, escape, escape_line
 from kafkalog.narrowing import nothing_matches
 from kafkalog.quantities import iso, many, offset_range
 from kafkalog.reports import FirstScreen, Line, page
@@ -52,6 +52,8 @@ _EVENTS: Final = 8  # of an incident: the first and the last ones
 
 _MOST_NAMES: Final = 8
 
+_GROUPS: Final = 20
+
 _STEPS: Final = 8
 
 _WHOLE: Final = 100  # events and steps of an incident that is shown alone
@@ -77,7 +79,22 @@ def incident_lines(
     if proof:
         yield from _proof(row, moments, width, most or _EVENTS)
     yield from _steps(row, moments, width, most or _STEPS)
+    if (line := _records_of(row)) is not None:
+        yield f"{' ' * _INDENT}{'records':<{_LABEL}}{escape_line(line)}"
     yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", moments, width)
+
+
+def _records_of(row: Row) -> CommandLine | None:
+    """Return the line that shows an incident's records where they are, None where it is not about some of one log."""
+    first, last, place = row["first_offset"], row["last_offset"], next(iter(row["partitions"] or ()), "")
+    logs = [copy["log"] for copy in row["kept_in"] or ()]  # else the other replica's records are at these offsets
+    logs += [event["file"] for event in row["events"] or () if event["file"]]
+    directory = next((f"{log}/".split(f"/{place}/")[0] for log in logs if f"/{place}/" in f"{log}/"), None)
+    if directory is None or first is None or last is None or first < 0:
+        return None
+    topic, _, partition = place.rpartition("-")
+    which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")
+    return command_line("kafkalog dump --print-data-log", *which, directory)
 
 
 def _proof(row: Row, moments: Moments, width: int | None, most: int) -> Iterator[str]:
@@ -198,7 +215,7 @@ def _shortly(lines: Sequence[Line]) -> list[Line]:
     return [Line(label, ", ".join(line.short for line in lines if line.label == label)) for label in labels]
 
 
-_NAMING: Final = frozenset({"since", "where", "who"})
+_NAMING: Final = frozenset({"since", "where", "who", "groups"})
 
 
 def _brief(
@@ -246,6 +263,15 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
         lost = _unsaid(many(row["lost_records"], "record"), title)
         if said := "; ".join(filter(None, (lost, f"copies: {', '.join(kept)}" if kept else ""))):
             yield "lost", said
+    if every := row.get("groups"):
+        groups = [
+            f"{one['group']} at {one['offset']}"
+            + f" of {one['topic']}-{one['partition']}" * ((row["partitions_total"] or 0) > 1)
+            + f", lag {one['lag']}" * (one["lag"] is not None)
+            for one in every[:_GROUPS]
+        ]
+        more = len(every) - len(groups)
+        yield "groups", "; ".join(groups) + (f"; and {more} more" if more else "")
     yield from _consumers(row)
 
 

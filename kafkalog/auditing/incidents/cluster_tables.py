@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import numpy as np
 
 from kafkalog.auditing.incidents.abort_decisions import AbortDecisions, AbortReason, OfCause
-from kafkalog.auditing.incidents.incident import Incident, Row, Subject
+from kafkalog.auditing.incidents.incident import Incident, Row, Subject, Waiting
 from kafkalog.auditing.incidents.lost_ranges import LostRanges
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.topics import CommittedGroups, Metadata, leadership_rows
@@ -144,6 +144,13 @@ class ClusterTables:
         return Incident.of(
             kind, cause, subject, findings, self.cluster_id, self.directories, certainty=certainty, worst=worst
         )
+
+    def groups_in(self, places: Iterable[TopicPartition]) -> Iterator[Waiting]:
+        """Yield the groups that have committed an offset in partitions, with their lag."""
+        for place in sorted(places):
+            ends = [row["log_end_offset"] for row in self.replicas.get(place, ()) if row["log_end_offset"] is not None]
+            for one in self.groups.of(place):
+                yield Waiting(one.group, *place, one.offset, max(0, max(ends) - one.offset) if ends else None)
 
     def node_of(self, log: str | None) -> str | None:
         """Return the broker that a log was copied from, None where its directory does not say it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -204,6 +205,8 @@ def _tell(tables: ClusterTables, incident: Incident, there: Elected, forks: Sequ
         _tell_fork(incident, there, fork)
     if records := max((fork.records for fork in forks), default=0):  # several replicas may hold the same records
         incident.lost_records = (incident.lost_records or 0) + records
+        counts = max(forks, key=lambda fork: fork.records).counts
+        incident.lost_by_outcome = dict(Counter(incident.lost_by_outcome) + Counter(counts))
     open_ones = {(one.row["producer_id"], one.row["producer_epoch"]) for one in there.hanging}
     begun = {
         (row["producer_id"], row["producer_epoch"])

@@ -28,6 +28,7 @@ __all__ = [
     "Since",
     "Step",
     "Subject",
+    "Waiting",
     "Words",
 ]
 
@@ -156,6 +157,16 @@ class LostCopy(NamedTuple):
         return self.log if self.node_id is None else f"broker {self.node_id}"
 
 
+class Waiting(NamedTuple):
+    """A group in a partition: its committed offset, and how far that is behind the log's end."""
+
+    group: str
+    topic: str
+    partition: int
+    offset: int
+    lag: int | None
+
+
 class Consumers(NamedTuple):
     """What consumers get of the partitions."""
 
@@ -228,6 +239,8 @@ class Incident:
     last_offset: int | None = None
     records: int | None = None
     lost_records: int | None = None
+    lost_by_outcome: dict[str, int] = field(default_factory=dict)
+    groups: list[Waiting] = field(default_factory=list)
     kept_in: list[LostCopy] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     consumers: Consumers = _NOTHING_NEW
@@ -287,6 +300,8 @@ class Incident:
             last_offset=self.last_offset,
             records=self.records,
             lost_records=self.lost_records,
+            lost_by_outcome=self.lost_by_outcome or None,
+            groups=[one._asdict() for one in self.groups[:LISTED]],
             kept_in=[one._asdict() for one in self.kept_in[:LISTED]],
             events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:LISTED]],
             consumers={level: text for level, text in self.consumers._asdict().items() if text},

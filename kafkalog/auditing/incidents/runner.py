@@ -19,6 +19,7 @@ from kafkalog.catalogue.code import KindWords
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import few_groups, grouped
+from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import many
 from kafkalog.segments.file_rows import finding_rows
@@ -75,8 +76,11 @@ def incidents_of(tables: Iterable[ClusterTables], refused: Iterable[Finding] = (
     left_of: list[tuple[ClusterTables, Left]] = [(one, grouped(one.findings, _code)) for one in tables]
     found = list(_mixed([row for _, left in left_of for row in take(left, MIXED)]))
     for cluster, left in left_of:
-        for story in STORIES:
-            found += story.incidents(cluster, left)
+        of_stories = [incident for story in STORIES for incident in story.incidents(cluster, left)]
+        for incident in of_stories:
+            if incident.severity > Severity.NOTE:
+                incident.groups = list(cluster.groups_in(incident.partitions))
+        found += of_stories
         found += others(cluster, chain.from_iterable(left.values()))
         found += aborted(cluster)
     for incident in found:

@@ -5,6 +5,7 @@ The first word is the worst that holds; `docs/verdicts.md` has what each means, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -256,6 +257,9 @@ def _holding(rows: Sequence[Row]) -> str:
 def _lost(rows: Sequence[Row], ends: int | None) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
     what = number_of(number, "record") if number else "records"
+    by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in rows), Counter())
+    if number and by_outcome.total() == number:
+        what += f" ({', '.join(f'{count:,} {word}' for word, count in by_outcome.items())})"
     verb = "is" if number == 1 else "are"
     is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
     may = verb if is_sure else "may be"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.reports import screen_of, source_of
 from kafkalog.zone import UTC
+from kafkalog_cli.commands.explain import _explained
 from kafkalog_cli.render.overview import LINES, Moments, Overview, alike, cut, next_words, rows_of_screen
 from kafkalog_cli.render.report_forms import report_of, write_report
 from kafkalog_cli.render.showing import Told
@@ -20,7 +22,7 @@ from official import CORPUS, FIXTURES, cases, with_corpus
 
 WIDTHS: Final = (60, 80, 100, 120)
 ADMIN: Final = FIXTURES / "made-damaged" / "data"
-WHOLE: Final = re.compile(r" +(kafka|kafkalog|cp)[-. ]| *(proof +)?\S+$")  # a command, or a name
+WHOLE: Final = re.compile(r" +(records +)?(kafka|kafkalog|cp)[-. ]| *(proof +)?\S+$")  # a command, or a name
 
 
 def told(*paths: Path) -> Told:
@@ -162,3 +164,36 @@ def test_what_does_not_fit_is_counted() -> None:
     assert rows_of_screen(["", "x" * 80, "x" * 81, "\x1b[1m" + "x" * 80 + "\x1b[0m"], 80) == 5
     assert cut(["a", "b"], 2, 80) == ["a", "b"]
     assert cut(["a", "b", "c"], 2, 80) == ["a", "   … 2 more lines: --full"]
+
+
+LABEL: Final = re.compile(r"   (?: ?)([a-z]+(?: [a-z]+)?)  ")
+
+
+def held_words(case: Path) -> set[str]:
+    """Every first word, kind, cause and label that a case's screens print."""
+    about = told(*sorted(path for path in case.glob("data*") if path.is_dir()))
+    report = report_of(about)
+    words = {about.screen.verdict.word, *(line.label for line in about.screen.also if line.label)}
+    for row in report.drawn:
+        words |= {row["kind"], row["cause"]}
+    for line in shown(about, None).splitlines():
+        words |= {found[1] for found in [LABEL.match(line)] if found}
+    return words - {"", None}
+
+
+@pytest.mark.parametrize("case", with_corpus(cases(FIXTURES), cases(CORPUS)), ids=lambda case: case.name)
+def test_every_word_of_a_screen_is_explained(case: Path) -> None:
+    """Its first word, the kinds and causes of incidents, and the labels."""
+    for word in sorted(held_words(case)):
+        assert list(_explained(word)), word
+
+
+def test_an_incident_has_the_line_to_its_records() -> None:
+    """Run as it stands, it shows these offsets and no others."""
+    lines = [line.split("records ", 1)[1] for line in shown(told(ADMIN), None).splitlines() if "  records  " in line]
+    shows = [kafkalog(*shlex.split(line)[1:]) for line in lines]
+
+    assert len(lines) == 4
+    assert [ended.status for ended in shows] == [3, 0, 0, 0]  # the first one's bytes are damaged
+    assert re.search(r" 21 .* hanging ", shows[3].text)
+    assert shows[3].text.startswith("records: 1 row\n")
