@@ -13,7 +13,7 @@ from kafkalog.escape import escape
 from kafkalog.quantities import iso, many, offset_range
 from kafkalog.zone import Zone
 
-__all__ = ["LINES", "Moments", "Overview", "alike", "cut", "in_words", "next_words", "rows_of_screen"]
+__all__ = ["LINES", "TimesOfDay", "Overview", "alike", "cut", "in_words", "next_words", "rows_of_screen"]
 
 LINES: Final = 30  # of a screen
 
@@ -75,7 +75,7 @@ def next_words(texts: Sequence[str]) -> str:
 
 
 @dataclass(slots=True)
-class Moments:
+class TimesOfDay:
     """The times of some lines, in a zone: the date stands once, the others of that `day` are times of day.
 
     `said` are those that were written.
@@ -94,9 +94,9 @@ class Moments:
         whole = self.zone.time(time_ms)
         return "then" if whole in self.said else self.prose(whole)
 
-    def block(self) -> Moments:
+    def block(self) -> TimesOfDay:
         """Return the times of lines that stand for themselves, but for the date."""
-        return Moments(self.zone, self.day)
+        return TimesOfDay(self.zone, self.day)
 
     def _written(self, found: re.Match[str]) -> str:
         day, time, fraction, zone = found.groups()
@@ -110,7 +110,7 @@ class Overview:
     """The lines of some incidents, worst first, with their times of day where the `moments` say the date."""
 
     rows: Sequence[Row]
-    moments: Moments
+    moments: TimesOfDay
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield each line: which incidents it is about, as its number and severity, and what it says."""

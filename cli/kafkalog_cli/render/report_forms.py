@@ -19,7 +19,7 @@ from kafkalog.reports import FirstScreen, Line, page
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.overview import LINES, Moments, Overview, alike, cut, in_words, rows_of_screen
+from kafkalog_cli.render.overview import LINES, TimesOfDay, Overview, alike, cut, in_words, rows_of_screen
 from kafkalog_cli.render.people import encoded, style
 from kafkalog_cli.render.showing import Showing, Told
 
@@ -62,7 +62,7 @@ _ALIKE: Final = 4  # incidents of one kind and cause, of which only the first is
 
 
 def incident_lines(
-    row: Row, number: int, *, moments: Moments, width: int | None, color: bool, most: int | None = None,
+    row: Row, number: int, *, moments: TimesOfDay, width: int | None, color: bool, most: int | None = None,
     told: str = "", proof: bool = True,
 ) -> Iterator[str]:  # fmt: skip
     """Yield an incident's lines, each fact once; a command is never wrapped, so that it can be copied.
@@ -97,7 +97,7 @@ def _records_of(row: Row) -> CommandLine | None:
     return command_line("kafkalog dump --print-data-log", *which, directory)
 
 
-def _proof(row: Row, moments: Moments, width: int | None, most: int) -> Iterator[str]:
+def _proof(row: Row, moments: TimesOfDay, width: int | None, most: int) -> Iterator[str]:
     label = "proof"
     for event in _some(row["events"] or (), most):
         if isinstance(event, str):
@@ -110,7 +110,7 @@ def _proof(row: Row, moments: Moments, width: int | None, most: int) -> Iterator
 
 
 def _head(
-    row: Row, number: str, *, moments: Moments, width: int | None, color: bool, told: str = ""
+    row: Row, number: str, *, moments: TimesOfDay, width: int | None, color: bool, told: str = ""
 ) -> Iterator[str]:  # fmt: skip
     begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
     first = f"{number} {row['severity'].upper()}  "
@@ -118,12 +118,12 @@ def _head(
     yield from (f"{begin}{line}{end}" for line in wrapped(title, first, " " * _TITLE, width))
 
 
-def _labelled(label: str, text: str, moments: Moments, width: int | None) -> Iterator[str]:
+def _labelled(label: str, text: str, moments: TimesOfDay, width: int | None) -> Iterator[str]:
     indent = " " * _INDENT
     yield from wrapped(moments.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, width)
 
 
-def _each_step(row: Row, moments: Moments, width: int | None) -> Iterator[list[str]]:
+def _each_step(row: Row, moments: TimesOfDay, width: int | None) -> Iterator[list[str]]:
     steps, label = row["next_steps"] or (), "do"
     for number, step in enumerate(steps, 1):
         lines = list(_labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], moments, width))
@@ -133,7 +133,7 @@ def _each_step(row: Row, moments: Moments, width: int | None) -> Iterator[list[s
         label = ""
 
 
-def _steps(row: Row, moments: Moments, width: int | None, most: int) -> Iterator[str]:
+def _steps(row: Row, moments: TimesOfDay, width: int | None, most: int) -> Iterator[str]:
     steps = row["next_steps"] or ()
     for lines in islice(_each_step(row, moments, width), most):
         yield from lines
@@ -147,21 +147,21 @@ def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, m
     for some in alike(rows):
         whole = some if len(some) < _ALIKE else some[:1]
         for row in whole:
-            moments = Moments(zone)
+            moments = TimesOfDay(zone)
             yield from ("", *incident_lines(row, number, moments=moments, width=width, color=color, most=most))
             number += 1
         if rest := some[len(whole) :]:
             yield from ("", f"{number:>2}-{number + len(rest) - 1}  {len(rest)} more like {number - 1}:")
         for row in rest:
-            yield from _head(row, f"{number:>2}", moments=Moments(zone), width=width, color=color)
+            yield from _head(row, f"{number:>2}", moments=TimesOfDay(zone), width=width, color=color)
             for step in row["next_steps"] or ():
                 if step["command"]:
                     yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
-            yield from _labelled("incident", row["id"], Moments(zone), width)
+            yield from _labelled("incident", row["id"], TimesOfDay(zone), width)
             number += 1
 
 
-def _listed(rows: Sequence[Row], *, moments: Moments, width: int | None, color: bool) -> list[str]:
+def _listed(rows: Sequence[Row], *, moments: TimesOfDay, width: int | None, color: bool) -> list[str]:
     """Return a line for each incident."""
     lines = [""] * bool(rows)
     for head, text in Overview(rows, moments).lines():
@@ -172,7 +172,7 @@ def _listed(rows: Sequence[Row], *, moments: Moments, width: int | None, color: 
 
 
 def _on_screen(
-    rows: Sequence[Row], also: Sequence[Line], told: str, room: int, *, moments: Moments, width: int, color: bool
+    rows: Sequence[Row], also: Sequence[Line], told: str, room: int, *, moments: TimesOfDay, width: int, color: bool
 ) -> Iterator[str]:  # fmt: skip
     """Yield what fits into some rows of a terminal: a line for each of several incidents, the worst one, and what else
     happened. The proof is left out first, then the words of what else happened, then some of what to do.
@@ -200,11 +200,11 @@ def _on_screen(
     yield from other
 
 
-def _also(lines: Sequence[Line], zone: Zone, moments: Moments | None, width: int | None) -> list[str]:
+def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, width: int | None) -> list[str]:
     """Write what else happened, label by label; without `moments` each line has the date."""
     said = ["", "Also"] if lines else []
     for line in lines:
-        text = (moments or Moments(zone)).prose(escape(line.text))
+        text = (moments or TimesOfDay(zone)).prose(escape(line.text))
         said += wrapped(text, f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
     return said
 
@@ -219,7 +219,7 @@ _NAMING: Final = frozenset({"since", "where", "who", "groups"})
 
 
 def _brief(
-    row: Row, told: str, room: int, *, named: bool, moments: Moments, width: int, color: bool
+    row: Row, told: str, room: int, *, named: bool, moments: TimesOfDay, width: int, color: bool
 ) -> list[str]:  # fmt: skip
     """Return an incident's title and as many of its steps as there is room for, then how to see more.
 
@@ -432,7 +432,7 @@ def write_report(
     Where there are several incidents, each has a line first. A terminal then gets the worst one, as far as it fits on a
     screen; the `full` report describes all.
     """
-    screen, moments = report.screen, Moments(zone)
+    screen, moments = report.screen, TimesOfDay(zone)
     verdict = screen.verdict
     lines = wrapped(moments.prose(escape(f"{verdict.words}  {verdict.sentence}")), "", "  ", width)
     if color:

@@ -15,7 +15,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.reports import screen_of, source_of
 from kafkalog.zone import UTC
 from kafkalog_cli.commands.explain import _explained
-from kafkalog_cli.render.overview import LINES, Moments, Overview, alike, cut, next_words, rows_of_screen
+from kafkalog_cli.render.overview import LINES, TimesOfDay, Overview, alike, cut, next_words, rows_of_screen
 from kafkalog_cli.render.report_forms import report_of, write_report
 from kafkalog_cli.render.showing import Told
 from official import CORPUS, FIXTURES, cases, with_corpus
@@ -102,7 +102,7 @@ def test_incidents_that_are_alike_are_one_line() -> None:
     """From four on: all their partitions, the first time, all records together."""
     crowd = [row(partitions=[f"t-{one}"], partitions_total=1, since_ms=one * 1000, records=2) for one in range(4)]
     other = row(cause="timed-out", partitions=["u-0"], partitions_total=1)
-    lines = list(Overview([*crowd, other], Moments(UTC, "1970-01-01Z")).lines())
+    lines = list(Overview([*crowd, other], TimesOfDay(UTC, "1970-01-01Z")).lines())
 
     assert lines == [
         (
@@ -112,12 +112,12 @@ def test_incidents_that_are_alike_are_one_line() -> None:
         (" 5 ERROR", "consumers stopped (timed out) · u-0"),
     ]
     assert [len(some) for some in alike([*crowd[:3], other])] == [3, 1]
-    assert len(list(Overview([*crowd[:3], other], Moments(UTC)).lines())) == 4
+    assert len(list(Overview([*crowd[:3], other], TimesOfDay(UTC)).lines())) == 4
 
 
 def test_times_of_another_day_are_whole() -> None:
     """Else a time of day would be read as one of the wrong day."""
-    lines = dict(Overview([row(since_ms=0), row(since_ms=86_400_000)], Moments(UTC, "1970-01-01Z")).lines())
+    lines = dict(Overview([row(since_ms=0), row(since_ms=86_400_000)], TimesOfDay(UTC, "1970-01-01Z")).lines())
 
     assert "since 00:00:00" in lines[" 1 ERROR"]
     assert "since 1970-01-02T00:00:00.000Z" in lines[" 2 ERROR"]
@@ -125,7 +125,7 @@ def test_times_of_another_day_are_whole() -> None:
 
 def test_a_date_stands_once_and_no_time_twice() -> None:
     """A time of day is of the date before it; another zone's time is another one."""
-    moments = Moments(UTC)
+    moments = TimesOfDay(UTC)
 
     assert moments.prose("from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z") == (
         "from 1970-01-01T00:00:01.000Z to 00:00:02.000"
@@ -138,7 +138,7 @@ def test_a_date_stands_once_and_no_time_twice() -> None:
 def test_many_names_are_counted() -> None:
     """The first twenty are there by name."""
     ((_, line),) = Overview(
-        [row(partitions=[f"t-{one}" for one in range(100)], partitions_total=300)], Moments(UTC)
+        [row(partitions=[f"t-{one}" for one in range(100)], partitions_total=300)], TimesOfDay(UTC)
     ).lines()
 
     assert "t-19 and 280 more" in line
