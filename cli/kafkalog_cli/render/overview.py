@@ -13,7 +13,7 @@ from kafkalog.escape import escape
 from kafkalog.quantities import iso, many, offset_range
 from kafkalog.zone import Zone
 
-__all__ = ["LINES", "TimesOfDay", "Overview", "alike", "cut", "in_words", "next_words", "rows_of_screen"]
+__all__ = ["LINES", "Overview", "TimesOfDay", "alike", "cut", "in_words", "next_words", "rows_of_screen"]
 
 LINES: Final = 30  # of a screen
 

@@ -19,7 +19,7 @@ from kafkalog.reports import FirstScreen, Line, page
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.overview import LINES, TimesOfDay, Overview, alike, cut, in_words, rows_of_screen
+from kafkalog_cli.render.overview import LINES, Overview, TimesOfDay, alike, cut, in_words, rows_of_screen
 from kafkalog_cli.render.people import encoded, style
 from kafkalog_cli.render.showing import Showing, Told
 

@@ -100,7 +100,8 @@ def _facts(row: Row, zone: Zone) -> Iterator[Element]:
         ("records", _number(row["records"])),
         ("who", _who(row)),
         ("transactions", _number(row["transactions"])),
-        ("lost", f"{row['lost_records']:,} records" if row["lost_records"] is not None else None),
+        ("lost", _lost(row)),
+        ("groups", _groups(row.get("groups") or ())),
         ("kept in", "; ".join(_kept(one) for one in row["kept_in"] or ()) or None),
         ("incident", f"{row['id']}  {row['kind']}, {row['cause']}"),
     ]
@@ -108,6 +109,24 @@ def _facts(row: Row, zone: Zone) -> Iterator[Element]:
         if value is not None:
             yield element("dt", name)
             yield element("dd", value)
+
+
+def _lost(row: Row) -> str | None:
+    """Say how many records are lost, and how their transactions had ended."""
+    if row["lost_records"] is None:
+        return None
+    apart = ", ".join(f"{count:,} {word}" for word, count in (row.get("lost_by_outcome") or {}).items())
+    return f"{row['lost_records']:,} records{f' ({apart})' if apart else ''}"
+
+
+def _groups(groups: Sequence[Mapping[str, Any]]) -> str | None:
+    """Name the groups in an incident's partitions, with their lag."""
+    said = (
+        f"{one['group']} at {one['offset']} of {one['topic']}-{one['partition']}"
+        + ("" if one["lag"] is None else f", lag {one['lag']:,}")
+        for one in groups
+    )
+    return "; ".join(said) or None
 
 
 def _began(row: Row, zone: Zone) -> list[Element | str]:

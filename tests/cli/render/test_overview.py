@@ -15,7 +15,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.reports import screen_of, source_of
 from kafkalog.zone import UTC
 from kafkalog_cli.commands.explain import _explained
-from kafkalog_cli.render.overview import LINES, TimesOfDay, Overview, alike, cut, next_words, rows_of_screen
+from kafkalog_cli.render.overview import LINES, Overview, TimesOfDay, alike, cut, next_words, rows_of_screen
 from kafkalog_cli.render.report_forms import report_of, write_report
 from kafkalog_cli.render.showing import Told
 from official import CORPUS, FIXTURES, cases, with_corpus
