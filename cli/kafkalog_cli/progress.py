@@ -117,9 +117,8 @@ class Progress(Watch):
         self._shown = False
 
     def so_far(self) -> Iterator[str]:
-        """Say how much was read, and what was found in it, in lines."""
+        """Say how much was read, and what was found in it, in lines; in none if nothing was read."""
         if not self._total:
-            yield "interrupted before anything was read"
             return
         done = min(self._done + self._read, self._total)
         segments = f"{many(self._segments, 'file')}"

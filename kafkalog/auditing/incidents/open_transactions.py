@@ -276,6 +276,7 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
 
 def _why_it_holds(one: Open) -> str:
     """Say why an abort is right although the coordinator decided: the data came after the marker of that decision."""
-    if one.row["cause"] != "data-after-marker" or one.decided.prepared is None:
+    is_later = one.row["after_commit"] or one.row["cause"] == "data-after-marker"
+    if not is_later or one.decided.prepared is None:
         return ""
     return LATER.format(decision="commit" if one.decided.committed else "abort")
