@@ -17,6 +17,7 @@ __all__ = ["EVERYTHING", "Narrowing", "matches", "nothing_matches"]
 
 Row = Sequence[Any]
 _SHOWN: Final = 10
+_NEAR: Final = 3
 
 
 def matches(name: str | None, patterns: Collection[str]) -> bool:
@@ -36,10 +37,19 @@ def nothing_matches(what: str, wanted: Iterable[object], known: Iterable[object]
     more = ", …" if len(there) > _SHOWN else ""
     shown = ", ".join(map(str, there[:_SHOWN])) + more
     begin = (one for one in wanted if isinstance(one, str) and any(str(name).startswith(one) for name in there))
-    hint = next((f" (a pattern matches whole names: try '{one}*')" for one in begin), "")
+    hint = next((f" (a pattern matches whole names: try '{one}*')" for one in begin), "") or _near(wanted, there)
     return NothingMatchesError(
         f"no {what} matches {asked}{hint}; {len(there)} {what}{'s' * (len(there) != 1)}: {shown}"
     )
+
+
+def _near(wanted: Iterable[object], known: Sequence[object]) -> str:
+    """Ask whether a name was meant that is spelled nearly so."""
+    import difflib  # only what was mistyped asks
+
+    names = [one for one in known if isinstance(one, str)]
+    near = [name for one in wanted if isinstance(one, str) for name in difflib.get_close_matches(one, names, _NEAR)]
+    return f" (did you mean {' or '.join(map(repr, dict.fromkeys(near)))}?)" if near else ""
 
 
 @dataclass(frozen=True, slots=True)

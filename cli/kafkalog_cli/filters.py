@@ -107,13 +107,17 @@ class RecordFilters:
         with_fates = with_fates or selection.needs_fates
         if not (with_fates or self.of_logs or any(map(is_folder, paths))):
             return FoundFiles(tuple(paths), self._timed(selection, paths, limits))
-        from kafkalog.narrowing import Narrowing
+        from kafkalog.narrowing import Narrowing, matches, nothing_matches
         from kafkalog.queries.given_logs import given_logs
 
         narrowing = Narrowing(self.topics, self.partitions)
         found = given_logs(
             paths, narrowing, selection, limits, with_fates=with_fates, jobs=jobs, at=at, replicas=replicas
         )
+        if self.transactional_ids and found.audit is not None:
+            known = {name for cluster in found.audit.clusters for name in cluster.coordinator.states.ids}
+            if not any(matches(name, self.transactional_ids) for name in known):
+                say(str(nothing_matches("transactional id", self.transactional_ids, known)))
         files = tuple(found.by_path)
         return FoundFiles(files, self._timed(selection, files, limits), found.by_path, found)
 

@@ -179,6 +179,8 @@ class FormChoice(click.Choice):  # type: ignore[type-arg]  # not generic at run 
         super().__init__([form.name for form in offered])
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if str(value) == "json" and "json" not in self.choices:  # whose lines are JSON
+            value = "ndjson"
         return FORMS[super().convert(str(value), param, ctx)]
 
 

@@ -6,6 +6,7 @@ give the same bytes.
 
 from __future__ import annotations
 
+from kafkalog.reports.also import Line
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import FirstScreen, first_screen, screen_of
 from kafkalog.reports.junit import junit
@@ -31,6 +32,7 @@ __all__ = [
     "FirstScreen",
     "Folded",
     "Lane",
+    "Line",
     "MadeSource",
     "Night",
     "SpaceReport",

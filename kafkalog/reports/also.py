@@ -9,10 +9,10 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.incidents import AT_LEAST, TORN
+from kafkalog.auditing.incidents import AT_LEAST
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
-from kafkalog.certainty import POSSIBLE, is_proved
+from kafkalog.certainty import POSSIBLE
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
@@ -23,7 +23,7 @@ __all__ = ["Line", "also", "listed"]
 _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
 _TABLES: Final = {  # which has them all, if not the findings
-    "fenced": "incidents", "timed out": "incidents", "by hand": "incidents", "torn": "incidents",
+    "fenced": "incidents", "timed out": "incidents", "by hand": "incidents",
     "open": "transactions", "log start": "partitions", "new id": "coordinator",
 }  # fmt: skip
 _GROUP: Final = re.compile(r"(\d+) offset commits? of group (.*), written by producer \d+, (?:is|are) in ", re.DOTALL)
@@ -32,11 +32,17 @@ Row = dict[str, Any]
 
 
 class Line(NamedTuple):
-    """A line: its label, and what it says. `counts` is how many things it stands for."""
+    """A line: its label, and what it says. `counts` is how many things it stands for, `names` says which in short."""
 
     label: str
     text: str
     counts: int = 1
+    names: str = ""
+
+    @property
+    def short(self) -> str:
+        """Return what is left of it where there is no room."""
+        return self.names or self.text
 
 
 def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: set[str]) -> list[Line]:
@@ -51,7 +57,6 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
     }
     kinds = (
         list(_aborted(incidents, counts, here)),
-        [_torn(row, here) for row in incidents if row["kind"] == "transaction-torn" or row["cause"] == "marker-lost"],
         [_open(one, ends, starts) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
@@ -77,6 +82,7 @@ def _first(lines: Sequence[Line]) -> Iterator[Line]:
                 label,
                 f"and {len(rest):,} more: --table {_TABLES.get(label, 'findings')}",
                 sum(one.counts for one in rest),
+                f"and {len(rest):,} more",
             )
         if seen := _SEEN.get(label):
             yield Line("", seen, 0)
@@ -119,7 +125,8 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
                 said += (
                     f" with another timeout, {age(counts.raised[who])}, and wrote nothing, as Admin.fenceProducers does"
                 )
-            yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row, here)}", number)
+            times = f" {number:,} times" if number > 1 else ""
+            yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row, here)}", number, who + times)
 
 
 def _who(row: Row) -> str:
@@ -129,18 +136,6 @@ def _who(row: Row) -> str:
         return who
     several = "s" * ((row["producer_ids_total"] or len(row["producer_ids"] or ())) > 1)
     return f"producer{several} {listed(map(str, row['producer_ids'] or ()), row['producer_ids_total'])}"
-
-
-def _torn(row: Row, here: Collection[str] | None) -> Line:
-    """Say which transaction ended differently in its partitions, and where."""
-    when = "" if row["since_ms"] is None else f" at {iso(row['since_ms'])}"
-    how, but = TORN[row["cause"]]
-    records = _its_records(row, here) if row["records"] else f"its records in {_places(row)} were aborted"
-    number = row["transactions"] or 1
-    said = records.removesuffix("aborted") + how
-    several = f", {number_of(number, 'transaction')}" if number > 1 else ""
-    may = "" if is_proved(row["certainty"]) else ", as far as these files tell"
-    return Line("torn", f"{_who(row)}{when}{several}: {said}, but {but}{may}: --incident {row['id']}", number)
 
 
 def _places(row: Row) -> str:
@@ -190,7 +185,7 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
     since = _since(one)
     parts = [f"{who} {where} since {iso(since)}"]
     if one.since_ms is None:
-        return Line("open", f"{parts[0]}; the coordinator's record is not here")
+        return Line("open", f"{parts[0]}; the coordinator's record is not here", 1, f"{who} {where}")
     if ends is not None and ends >= since:
         parts.append(f"{age(ends - since)} old where the files end")
     if one.timeout_ms == NO_TIMEOUT:
@@ -198,7 +193,7 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
     elif one.timeout_ms is not None:
         within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
         parts.append(f"timeout {age(one.timeout_ms)}{within}")
-    return Line("open", ", ".join(parts))
+    return Line("open", ", ".join(parts), 1, f"{who} {where}")
 
 
 def _extent(part: OpenData, log_start: int) -> str:
@@ -222,8 +217,9 @@ def _waiting(source: AuditSource, counts: Counted) -> Iterator[Line]:
         whose = names.get(producer) or f"producer {producer}"
         verb = "is" if number == 1 else "are"
         yield Line(
-            "waiting", f"group {group}: {number_of(number, 'offset commit')} {verb} in {whose}'s open transaction"
-        )
+            "waiting", f"group {group}: {number_of(number, 'offset commit')} {verb} in {whose}'s open transaction", 1,
+            f"group {group}",
+        )  # fmt: skip
 
 
 def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead]) -> Iterator[Line]:
@@ -237,18 +233,18 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
         place, log = f"{row['topic']}-{row['partition']}", row["log"]
         if log in remote:
             first, last = remote[log]["offset"], remote[log]["last_offset"]
-            yield Line(
-                "not read", f"{place}: offsets {first}-{last} are in remote storage alone: give it with --remote"
-            )
+            text = f"{place}: offsets {first}-{last} are in remote storage alone: give it with --remote"
+            yield Line("not read", text, 1, place)
             continue
-        text = f"{place} begins at {row['log_start_offset']}: what was before is deleted"
+        begins = f"{place} begins at {row['log_start_offset']}"
+        text = f"{begins}: what was before is deleted"
         if log not in trimmed:
-            yield Line("log start", f"{text}, by retention or DeleteRecords; no file says when")
+            yield Line("log start", f"{text}, by retention or DeleteRecords; no file says when", 1, begins)
             continue
         # Retention deletes whole segments, and this log begins within one. A follower has segments of its own.
         by = "by DeleteRecords" if trimmed[log] == 1 else "by DeleteRecords, or by the retention of its leader"
         since = f" after {iso(after[log])}" if log in after else ""
-        yield Line("log start", f"{text}, {by}{since}")
+        yield Line("log start", f"{text}, {by}{since}", 1, begins)
 
 
 _CLEANING: Final = "cleaning"
@@ -297,7 +293,7 @@ def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[Cluster
         )  # fmt: skip
         order = (said, far) if log in left else (far, said)
         where = f"{row['topic']}-{row['partition']}"
-        yield Line(_CLEANING, f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]")
+        yield Line(_CLEANING, f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]", 1, where)
 
 
 def _versions(about: Iterable[ClusterRead]) -> Iterator[Line]:

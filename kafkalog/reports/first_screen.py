@@ -41,18 +41,24 @@ Row = dict[str, Any]
 class FirstScreen:
     """The verdict, what it stands on, and the lines of ``Also``.
 
-    `calm` says that there is nothing but what everybody decided themselves.
+    `calm` says that there is nothing but what everybody decided themselves. `brief` are the facts of a screen.
     """
 
     verdict: Verdict
     facts: Sequence[str]
     also: Sequence[Line]
     calm: bool
+    brief: Sequence[str] = ()
 
     @property
     def identity(self) -> str:
         """Return the facts as one line."""
         return " · ".join(self.facts)
+
+    @property
+    def short(self) -> str:
+        """Return the facts that a screen has as one line."""
+        return " · ".join(self.brief or self.facts)
 
 
 def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
@@ -87,13 +93,15 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     behind = [_cluster(one) for one in about]
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
+    transactions = counts.words()
+    brief = [*behind, *([] if verdict.word == "OK" else [transactions.partition(" (")[0]])]  # which says it first
     records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
     read = (number_of(len(partitions), "log"), number_of(batches, "batch", "batches"), number_of(records, "record"))
     behind += [", ".join(read) + _markers(partitions)]
-    behind += [counts.words()]
+    behind += [transactions]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     calm = verdict.word == "OK" and not (lines or notes)
-    return FirstScreen(verdict, [*filter(None, behind)], lines, calm)
+    return FirstScreen(verdict, [*filter(None, behind)], lines, calm, [*filter(None, brief)])
 
 
 def _markers(partitions: Sequence[Row]) -> str:

@@ -33,6 +33,14 @@ def prometheus(source: AuditSource) -> Iterator[bytes]:
         "kafkalog_verdict", "The audit's verdict: 1 for each word that holds.",
         [_Sample({"verdict": one.lower()}, int(one in (verdict.word, verdict.also))) for one in WORDS],
     )  # fmt: skip
+    incidents = list(source.rows("incidents"))
+    severities = Counter(row["severity"] for row in incidents)
+    yield _metric(
+        "kafkalog_incidents", "Incidents by severity.",
+        [_Sample({"severity": one}, severities[one]) for one in ("error", "warning", "note")],
+    )  # fmt: skip
+    lost = sum(row["lost_records"] or 0 for row in incidents)
+    yield _metric("kafkalog_lost_records", "Records that consumers have lost.", [_Sample({}, lost)])
     lags, sizes, ends = [], [], []
     for row in source.rows("partitions"):
         labels = _labels(row)
@@ -77,7 +85,7 @@ def _metric(name: str, meaning: str, samples: Iterable[_Sample]) -> bytes:
     lines = [f"# HELP {name} {meaning}", f"# TYPE {name} gauge"]
     for labels, value in samples:
         written = ",".join(f'{label}="{_escaped(str(cell))}"' for label, cell in labels.items())
-        lines.append(f"{name}{{{written}}} {value}")
+        lines.append(f"{name}{f'{{{written}}}' if written else ''} {value}")
     return ("\n".join(lines) + "\n").encode()
 
 

@@ -167,8 +167,9 @@ class Selection:
     """A batch or record is selected if it meets every condition that is set. Both ends of a range belong to it.
 
     `outcomes` are words of that column; they, `transactional_ids`, which may be patterns, and `visible_only`
-    need the `fates` of the log. Of `header` the value may be None: any. `value` is a part of it, `key` the whole key.
-    `extents` are transactions one of which a batch is in, `spans` ranges of offsets one of which a record is in.
+    need the `fates` of the log. Of `header` the value may be None: any. `value` is a part of it, `key` the whole key,
+    a `word` a part of key, value or headers. `extents` are transactions one of which a batch is in, `spans` ranges of
+    offsets one of which a record is in.
     Records before `log_start` are deleted: those that meet every condition are counted, and left out. Of a `share` it
     is what no replica before has.
     """
@@ -185,6 +186,7 @@ class Selection:
     header: tuple[bytes, bytes | None] | None = None
     value: bytes | None = None
     value_pattern: Searches | None = None
+    word: bytes | None = None
     null_value: bool = False
     data_only: bool = False
     visible_only: bool = False
@@ -209,7 +211,7 @@ class Selection:
         """Say whether the records must be read to know whether a batch has a selected one."""
         of_records = (
             self.key, self.header, self.until_ms, self.since_ms, self.value, self.value_pattern, self.spans,
-            self.log_start,
+            self.log_start, self.word,
         )  # fmt: skip
         is_asked = self.null_value or self.visible_only or self._leaves_out
         return is_asked or any(one is not None for one in of_records)
@@ -250,7 +252,7 @@ class Selection:
     def skip_without_literals(self, chunk: Chunk) -> bool:
         """Leave out the batches that are not compressed and do not have the bytes looked for; say if some are left."""
         name = None if self.header is None else self.header[0]
-        literal = max((one for one in (self.key, self.value, name) if one), key=len, default=b"")
+        literal = max((one for one in (self.key, self.value, self.word, name) if one), key=len, default=b"")
         heads = chunk.heads
         if not literal or not heads.count:
             return True
@@ -331,6 +333,19 @@ class Selection:
         if self.value_pattern is not None:
             pattern = self.value_pattern
             yield lambda row: recs.cell(buffers.VALUE_SIZE, row) >= 0 and bool(pattern.search(block.value(row) or b""))
+
+        if self.word is not None:
+            word = self.word
+            yield lambda row: any(word in part for part in self._parts(block, row))
+
+    @staticmethod
+    def _parts(block: RecordBlock, row: int) -> Iterator[bytes]:
+        """Yield what a record says: its key, its value, and the names and values of its headers."""
+        recs = block.recs
+        yield from (block.key(row) or b"", block.value(row) or b"")
+        start, count = recs.cell(buffers.HEADERS_START, row), recs.cell(buffers.HEADERS_COUNT, row)
+        for name, value in headers_of(block.buf, start, count):
+            yield from (name, value or b"")
 
     def _has_header(self, block: RecordBlock, row: int) -> bool:
         name, value = self.header or (b"", None)

@@ -77,6 +77,10 @@ INCIDENTS: Final = Table(
             " those that no replica has; null if none is known",
         ),
         Column(
+            "lost_by_outcome", "json", "how many of these were committed, aborted, undecided, of no transaction; null"
+            " if no file shows it", shape='{"*": "int64"}',
+        ),
+        Column(
             "kept_in", "json", "where copies of lost records are left: log, node_id, topic, partition, first_offset,"
             " last_offset",
             shape='[{"log": "string", "node_id": "string?", "topic": "string", "partition": "int64",'

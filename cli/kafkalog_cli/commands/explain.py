@@ -13,6 +13,7 @@ import click
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import Code
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, IncidentKind
+from kafkalog.catalogue.screen_words import LABELS, VERDICTS
 from kafkalog.tables import TABLES
 from kafkalog.tables.words import WORDS
 from kafkalog_cli.help import GroupedCommand
@@ -20,6 +21,7 @@ from kafkalog_cli.help import GroupedCommand
 __all__ = ["ASKED", "explain"]
 
 _SUGGESTED: Final = 3
+_ON_SCREEN: Final = frozenset((*VERDICTS, *LABELS))
 _COMMON: Final = frozenset(("and", "are", "for", "from", "has", "have", "how", "its", "that", "the", "was", "why"))
 # What people ask for, and what it is called.
 ASKED: Final = {
@@ -45,7 +47,7 @@ def _completed(_ctx: click.Context, _param: click.Parameter, begun: str) -> list
 @click.command("explain", cls=GroupedCommand)
 @click.argument("words", nargs=-1, metavar="[WORD]...", shell_complete=_completed)
 def explain(words: tuple[str, ...]) -> int:
-    """Explain WORDs: codes of findings, kinds and causes of incidents, states, certainties, columns.
+    """Explain WORDs: codes of findings, kinds and causes of incidents, states, certainties, columns, a screen's words.
 
     Without WORD, list all codes and kinds.
 
@@ -54,7 +56,7 @@ def explain(words: tuple[str, ...]) -> int:
         kafkalog explain consumers-stopped data-after-marker last_stable_offset
     """
     lines = [] if words else list(_overview())
-    for word in words:
+    for word in [" ".join(words)] if " ".join(words) in _ON_SCREEN else words:
         found = list(_explained(word))
         if not found:
             near = _near(word)
@@ -82,17 +84,20 @@ def _explained(word: str) -> Iterator[str]:
     if (kind := INCIDENT_KINDS.get(word)) is not None:
         yield f"{word} (kind of incident)"
         yield from _said(kind, ("What consumers see", kind.consumers), ("What clients may have seen", kind.clients))
+    for of, meanings in (("verdict", VERDICTS), ("label", LABELS)):
+        if (shown := meanings.get(word) or meanings.get(word.upper())) is not None:
+            yield from (f"{word} ({of} of a screen)", f"  What it means: {shown}")
     for of, meaning in WORDS.get(word, ()):
         yield from (f"{word} ({of})", f"  What it means: {meaning}")
     columns = [(table, column) for table in TABLES.values() for column in table.columns if column.name == word]
-    meanings: dict[str, list[str]] = {}
+    by_meaning: dict[str, list[str]] = {}
     for table, column in columns:
         unit = f" ({column.unit})" if column.unit else ""
-        meanings.setdefault(f"{column.meaning}{unit}", []).append(table.name)
-    for meaning, tables in meanings.items():
+        by_meaning.setdefault(f"{column.meaning}{unit}", []).append(table.name)
+    for meaning, tables in by_meaning.items():
         yield from (f"{word} (column of {', '.join(tables)})", f"  What it means: {meaning}.")
-    if (shown := TABLES.get(word)) is not None:
-        yield from (f"{word} (table)", f"  One row is {shown.row}; kafkalog schema {word} lists its columns.")
+    if (of_name := TABLES.get(word)) is not None:
+        yield from (f"{word} (table)", f"  One row is {of_name.row}; kafkalog schema {word} lists its columns.")
 
 
 def _said(of: Code | IncidentKind, *others: tuple[str, str]) -> Iterator[str]:

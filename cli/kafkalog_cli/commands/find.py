@@ -6,7 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -15,6 +15,8 @@ import click
 from kafkalog import Finding, Limits, Severity, UnreadableError
 from kafkalog.escape import escape, escape_bytes
 from kafkalog.exit_status import Outcome
+from kafkalog.files.directories import exists
+from kafkalog.files.names import is_remote
 from kafkalog.files.watch import watch
 from kafkalog.quantities import iso, listed_of, many
 from kafkalog.segments.selection import ReplicaChoice, Selection
@@ -95,8 +97,16 @@ _value_options = as_one(
 )  # fmt: skip
 
 
+def _word_of(paths: Sequence[str], filters: RecordFilters, values: Selection) -> tuple[Sequence[str], Selection]:
+    """Return the paths without a word before them, and what it asks: where no option says what to look for."""
+    is_asked = filters.key or filters.header or values.value is not None or values.value_pattern or values.null_value
+    if is_asked or len(paths) < 2 or is_remote(paths[0]) or exists(paths[0]):
+        return paths, values
+    return paths[1:], replace(values, word=os.fsencode(paths[0]))
+
+
 @click.command("find", cls=GroupedCommand)
-@paths_argument("DIR|FILE...")
+@paths_argument("[WORD] DIR|FILE...")
 @record_filter_options
 @_value_options
 @_report_options
@@ -111,9 +121,12 @@ def find(
 ) -> int:  # fmt: skip
     """Say where the records below DIRs are that match: topic, partition, offset, time, and what became of them.
 
+    A WORD that is no file is looked for in keys, values and headers, where no option says what to look for.
+
     Exits with 0 if there are some, 1 if there are none and everything was read, 3 if something could not be read.
 
     \b
+        kafkalog find order-17 /copy/of/log.dirs
         kafkalog find --key order-17 /copy/of/log.dirs
         kafkalog find --topic 'orders*' --value '"amount":17' --since 2026-11-21T03:00:00Z /copy/of/log.dirs
         kafkalog find --value-regex 'card=[0-9]{16}' --files-with-matches /copy/of/log.dirs
@@ -123,6 +136,7 @@ def find(
     if form.has_rows and (report.counts or report.files_only):
         raise click.UsageError(f"--count and --files-with-matches write text: --format {form} has each record.")
     outcome = Outcome(Severity.ERROR)
+    paths, values = _word_of(paths, filters, values)
     paths = without_side_files(unpacked(paths), outcome)
     find_files = partial(
         filters.find_files, paths, limits, jobs=jobs, besides=values, replicas=ReplicaChoice(every=True)

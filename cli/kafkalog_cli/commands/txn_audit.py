@@ -77,6 +77,15 @@ class _Filter:
         return lambda row: row[at] in self.state and about(row)
 
 
+_OPEN: Final = "open"
+
+
+def _every_state(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the states that words stand for."""
+    of_open = (state for state in STATES if state not in ("committed", "aborted"))
+    return tuple(dict.fromkeys((*(one for one in given if one != _OPEN), *(of_open if _OPEN in given else ()))))
+
+
 _filter_options = as_one(
     "chosen", _Filter,
     as_one(
@@ -87,8 +96,9 @@ _filter_options = as_one(
                      help="Only this producer; repeat for more."),
         transactional_id_option,
     ),
-    click.option("--state", multiple=True, type=click.Choice(STATES),
-                 help="Show only transactions in this state; the verdict stays the same."),
+    click.option("--state", multiple=True, type=click.Choice((*STATES, _OPEN)), callback=_every_state,
+                 help="Show only transactions in this state, or open: all that no marker has ended; the verdict stays"
+                 " the same."),
 )  # fmt: skip
 
 

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Final
 
 from kafkalog.escape import escape
-from kafkalog.quantities import many, offset_range
+from kafkalog.quantities import iso, many, offset_range
 from kafkalog.zone import Zone
 
-__all__ = ["LINES", "Overview", "alike", "cut", "next_words", "rows_of_screen"]
+__all__ = ["LINES", "Overview", "TimesOfDay", "alike", "cut", "in_words", "next_words", "rows_of_screen"]
 
 LINES: Final = 30  # of a screen
 
@@ -23,12 +25,12 @@ _TOGETHER: Final = 4  # incidents that are alike from this many on are one line
 
 _WORDS: Final = 4  # of the next step
 
+_PLAN: Final = frozenset({"Check", "End", "Save", "Verify"})  # how the steps of a plan begin
+
 _LAST: Final = frozenset({"a", "an", "and", "at", "before", "each", "for", "in", "it", "its", "of", "on", "or", "that",
                           "the", "to", "until", "whether", "with"})  # words that end no sentence  # fmt: skip
 
-_TIME: Final = slice(11, 19)  # of a day, in a time as it is written
-
-_DAY: Final = slice(0, 10)
+_MOMENT: Final = re.compile(r"\b(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)(\.\d{3})(Z|[+-]\d\d:\d\d)")
 
 Row = Mapping[str, Any]
 
@@ -56,20 +58,59 @@ def alike(rows: Sequence[Row]) -> list[list[Row]]:
     return list(groups.values())
 
 
-def next_words(text: str) -> str:
-    """Return how a step begins: ``End the transaction`` of ``End the transaction of tx-c in ledger-2: …``."""
-    words = text.split(":", 1)[0].split(",", 1)[0].split()[:_WORDS]
+def in_words(row: Row) -> str:
+    """Return an incident's kind and cause as words."""
+    return f"{row['kind']} ({row['cause']})".replace("-", " ")
+
+
+def next_words(texts: Sequence[str]) -> str:
+    """Return how the first step begins, ``Give ledger-2`` of ``Give ledger-2 a leader``; of a plan all words."""
+    plan = list(takewhile(_PLAN.__contains__, (text.split(" ", 1)[0] for text in texts)))
+    if len(plan) > 1:
+        return ", ".join(dict.fromkeys(plan)).capitalize()
+    words = texts[0].split(":", 1)[0].split(",", 1)[0].split()[:_WORDS]
     while len(words) > 1 and words[-1].lower() in _LAST:
         words.pop()
     return " ".join(words)
 
 
+@dataclass(slots=True)
+class TimesOfDay:
+    """The times of some lines, in a zone: the date stands once, the others of that `day` are times of day.
+
+    `said` are those that were written.
+    """
+
+    zone: Zone
+    day: str | None = None
+    said: frozenset[str] = frozenset()
+
+    def prose(self, text: str) -> str:
+        """Write the times of a sentence, which are in UTC."""
+        return _MOMENT.sub(self._written, self.zone.prose(text))
+
+    def time(self, time_ms: int) -> str:
+        """Write a time (ms), or ``then`` if these lines have it already."""
+        whole = self.zone.time(time_ms)
+        return "then" if whole in self.said else self.prose(whole)
+
+    def block(self) -> TimesOfDay:
+        """Return the times of lines that stand for themselves, but for the date."""
+        return TimesOfDay(self.zone, self.day)
+
+    def _written(self, found: re.Match[str]) -> str:
+        day, time, fraction, zone = found.groups()
+        self.said |= {found[0]}
+        is_same, self.day = self.day == day + zone, self.day or day + zone
+        return time + fraction if is_same else found[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The lines of some incidents, worst first; `zone` is that of their times."""
+    """The lines of some incidents, worst first, with their times of day where the `moments` say the date."""
 
     rows: Sequence[Row]
-    zone: Zone
+    moments: TimesOfDay
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield each line: which incidents it is about, as its number and severity, and what it says."""
@@ -81,19 +122,13 @@ class Overview:
                 yield f"{numbers:>2} {together[0]['severity'].upper()}", self._line(together)
                 number = last + 1
 
-    def day(self) -> str | None:
-        """Return the day of all times; None where they are of several days, or no time is known."""
-        days = {self.zone.time(row["since_ms"])[_DAY] for row in self.rows if row["since_ms"] is not None}
-        return days.pop() if len(days) == 1 else None
-
     def _line(self, some: Sequence[Row]) -> str:
         row = some[0]
         crowd = f"{len(some)} alike: " if len(some) > 1 else ""
-        what = f"{crowd}{row['kind']} ({row['cause']})".replace("-", " ")
-        parts = [what, self._where(some), self._since(some), self._who(some), _behind(some)]
+        parts = [f"{crowd}{in_words(row)}", self._where(some), self._since(some), self._who(some), _behind(some)]
         if row["next_steps"]:
-            parts.append(f"next: {next_words(row['next_steps'][0]['text'])}")
-        return self.zone.prose(escape(" · ".join(filter(None, parts))))
+            parts.append(f"next: {next_words([step['text'] for step in row['next_steps']])}")
+        return escape(" · ".join(filter(None, parts)))
 
     def _where(self, some: Sequence[Row]) -> str:
         where = _named(some, "partitions")
@@ -107,9 +142,9 @@ class Overview:
         if not known:
             return ""
         first = min(known, key=lambda row: row["since_ms"])
-        written = self.zone.time(first["since_ms"])
         about = "about " if first["since_until_ms"] is not None else ""
-        return f"since {about}{written[_TIME] if self.day() else written}"
+        written = self.moments.block().prose(iso(first["since_ms"]))
+        return f"since {about}{written if 'T' in written else written.partition('.')[0]}"
 
     @staticmethod
     def _who(some: Sequence[Row]) -> str:
@@ -128,7 +163,12 @@ def _named(some: Sequence[Row], name: str) -> str:
 def _behind(some: Sequence[Row]) -> str:
     """Return how many records are lost, or else are concerned."""
     lost = [row["lost_records"] for row in some if row["lost_records"] is not None]
+    groups = len({one["group"] for row in some for one in row.get("groups") or ()})
+    lag = f" · {many(groups, 'group')}" if groups else ""
+    by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in some), Counter())
+    if lost and by_outcome.total() == sum(lost):
+        return f"lost: {', '.join(f'{count} {word}' for word, count in by_outcome.items())}{lag}"
     if lost:
-        return f"{many(sum(lost), 'record')} lost"
+        return f"{many(sum(lost), 'record')} lost{lag}"
     records = [row["records"] for row in some if row["records"] is not None]
-    return many(sum(records), "record") if records else ""
+    return (many(sum(records), "record") if records else "") + lag

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,16 +10,16 @@ from io import BytesIO
 from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
-from kafkalog.auditing.incidents import Verdict, worst_first
+from kafkalog.auditing.incidents import Verdict, groups_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
-from kafkalog.escape import escape, escape_line
+from kafkalog.escape import CommandLine, command_line, escape, escape_line
 from kafkalog.narrowing import nothing_matches
-from kafkalog.quantities import many, offset_range
-from kafkalog.reports import FirstScreen, page
+from kafkalog.quantities import iso, many, offset_range
+from kafkalog.reports import FirstScreen, Line, page
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.overview import LINES, Overview, alike, cut, rows_of_screen
+from kafkalog_cli.render.overview import LINES, Overview, TimesOfDay, alike, cut, in_words, rows_of_screen
 from kafkalog_cli.render.people import encoded, style
 from kafkalog_cli.render.showing import Showing, Told
 
@@ -41,13 +42,17 @@ __all__ = [
 
 _COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[1m"}
 
-_INDENT: Final = 10  # before a label
+_INDENT: Final = 4  # before a label
 
 _LABEL: Final = 12
+
+_TITLE: Final = 10  # before what follows the first line of a title
 
 _EVENTS: Final = 8  # of an incident: the first and the last ones
 
 _MOST_NAMES: Final = 8
+
+_GROUPS: Final = 20
 
 _STEPS: Final = 8
 
@@ -57,58 +62,83 @@ _ALIKE: Final = 4  # incidents of one kind and cause, of which only the first is
 
 
 def incident_lines(
-    row: Row, number: int, *, zone: Zone, width: int | None, color: bool, most: int | None = None
-) -> Iterator[str]:
-    """Yield an incident's lines, at most a screen of them; a command is never wrapped, so that it can be copied.
+    row: Row, number: int, *, moments: TimesOfDay, width: int | None, color: bool, most: int | None = None,
+    told: str = "", proof: bool = True,
+) -> Iterator[str]:  # fmt: skip
+    """Yield an incident's lines, each fact once; a command is never wrapped, so that it can be copied.
 
-    With `most` there are this many of its events and steps.
+    With `most` there are this many of its events and steps. `told` is a sentence that stands before it, and may have
+    its title; without `proof` its events are left out.
     """
-    yield from _head(row, f"{number:>2}", zone=zone, width=width, color=color)
+    moments = moments.block()
+    yield from _head(row, f"{number:>2}", moments=moments, width=width, color=color, told=told)
     before = ""
-    for label, text in _facts(row, zone):
-        yield from _labelled("" if label == before else label, text, zone, width)
+    for label, text in _facts(row):
+        yield from _labelled("" if label == before else label, text, moments, width)
         before = label
+    if proof:
+        yield from _proof(row, moments, width, most or _EVENTS)
+    yield from _steps(row, moments, width, most or _STEPS)
+    if (line := _records_of(row)) is not None:
+        yield f"{' ' * _INDENT}{'records':<{_LABEL}}{escape_line(line)}"
+    yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", moments, width)
+
+
+def _records_of(row: Row) -> CommandLine | None:
+    """Return the line that shows an incident's records where they are, None where it is not about some of one log."""
+    first, last, place = row["first_offset"], row["last_offset"], next(iter(row["partitions"] or ()), "")
+    logs = [copy["log"] for copy in row["kept_in"] or ()]  # else the other replica's records are at these offsets
+    logs += [event["file"] for event in row["events"] or () if event["file"]]
+    directory = next((f"{log}/".split(f"/{place}/")[0] for log in logs if f"/{place}/" in f"{log}/"), None)
+    if directory is None or first is None or last is None or first < 0:
+        return None
+    topic, _, partition = place.rpartition("-")
+    which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")
+    return command_line("kafkalog dump --print-data-log", *which, directory)
+
+
+def _proof(row: Row, moments: TimesOfDay, width: int | None, most: int) -> Iterator[str]:
     label = "proof"
-    for event in _some(row["events"] or (), most or _EVENTS):
+    for event in _some(row["events"] or (), most):
         if isinstance(event, str):
-            yield from _labelled("", event, zone, width)
+            yield from _labelled("", event, moments, width)
             continue
-        when = "" if event["time_ms"] is None else f"{zone.time(event['time_ms'])}  "
+        when = "" if event["time_ms"] is None else f"{moments.time(event['time_ms'])}  "
         said = "" if event["what"] in row["title"] else f"{event['what']} "
-        yield from _labelled(label, f"{when}{said}{_place(event)}".rstrip(), zone, width)
+        yield from _labelled(label, f"{when}{said}{_place(event)}".rstrip(), moments, width)
         label = ""
-    yield from _steps(row, zone, width, most or _STEPS)
-    yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", zone, width)
 
 
-def _head(row: Row, number: str, *, zone: Zone, width: int | None, color: bool) -> Iterator[str]:
+def _head(
+    row: Row, number: str, *, moments: TimesOfDay, width: int | None, color: bool, told: str = ""
+) -> Iterator[str]:  # fmt: skip
     begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
     first = f"{number} {row['severity'].upper()}  "
-    lines = wrapped(zone.prose(escape(row["title"])), first, " " * _INDENT, width)
-    yield from (f"{begin}{line}{end}" for line in lines)
+    title = in_words(row) if row["title"].removesuffix(".") in told else moments.prose(escape(row["title"]))
+    yield from (f"{begin}{line}{end}" for line in wrapped(title, first, " " * _TITLE, width))
 
 
-def _labelled(label: str, text: str, zone: Zone, width: int | None) -> Iterator[str]:
+def _labelled(label: str, text: str, moments: TimesOfDay, width: int | None) -> Iterator[str]:
     indent = " " * _INDENT
-    yield from wrapped(zone.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, width)
+    yield from wrapped(moments.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, width)
 
 
-def _each_step(row: Row, zone: Zone, width: int | None) -> Iterator[list[str]]:
+def _each_step(row: Row, moments: TimesOfDay, width: int | None) -> Iterator[list[str]]:
     steps, label = row["next_steps"] or (), "do"
     for number, step in enumerate(steps, 1):
-        lines = list(_labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], zone, width))
+        lines = list(_labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], moments, width))
         if step["command"]:
             lines.append(f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}")
         yield lines
         label = ""
 
 
-def _steps(row: Row, zone: Zone, width: int | None, most: int) -> Iterator[str]:
+def _steps(row: Row, moments: TimesOfDay, width: int | None, most: int) -> Iterator[str]:
     steps = row["next_steps"] or ()
-    for lines in islice(_each_step(row, zone, width), most):
+    for lines in islice(_each_step(row, moments, width), most):
         yield from lines
     if len(steps) > most:
-        yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", zone, width)
+        yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", moments, width)
 
 
 def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, most: int | None) -> Iterator[str]:
@@ -117,94 +147,147 @@ def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, m
     for some in alike(rows):
         whole = some if len(some) < _ALIKE else some[:1]
         for row in whole:
-            yield from ("", *incident_lines(row, number, zone=zone, width=width, color=color, most=most))
+            moments = TimesOfDay(zone)
+            yield from ("", *incident_lines(row, number, moments=moments, width=width, color=color, most=most))
             number += 1
         if rest := some[len(whole) :]:
             yield from ("", f"{number:>2}-{number + len(rest) - 1}  {len(rest)} more like {number - 1}:")
         for row in rest:
-            yield from _head(row, f"{number:>2}", zone=zone, width=width, color=color)
+            yield from _head(row, f"{number:>2}", moments=TimesOfDay(zone), width=width, color=color)
             for step in row["next_steps"] or ():
                 if step["command"]:
                     yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
-            yield from _labelled("incident", row["id"], zone, width)
+            yield from _labelled("incident", row["id"], TimesOfDay(zone), width)
             number += 1
 
 
-def _listed(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool) -> list[str]:
+def _listed(rows: Sequence[Row], *, moments: TimesOfDay, width: int | None, color: bool) -> list[str]:
     """Return a line for each incident."""
-    overview, lines = Overview(rows, zone), [""] * bool(rows)
-    for head, text in overview.lines():
+    lines = [""] * bool(rows)
+    for head, text in Overview(rows, moments).lines():
         begin, end = (_COLORS[head.split()[-1].lower()], "\x1b[0m") if color else ("", "")
-        first, *rest = wrapped(text, f"{head:<{_INDENT}} ", " " * (_INDENT + 1), width)
+        first, *rest = wrapped(text, f"{head:<{_TITLE}} ", " " * (_TITLE + 1), width)
         lines += [f"{begin}{first[: len(head)]}{end}{first[len(head) :]}", *rest]
-    if (day := overview.day()) is not None:
-        lines.append(f"{' ' * (_INDENT + 1)}times are of {day}")
     return lines
 
 
 def _on_screen(
-    rows: Sequence[Row], also: list[str], room: int, *, zone: Zone, width: int, color: bool
+    rows: Sequence[Row], also: Sequence[Line], told: str, room: int, *, moments: TimesOfDay, width: int, color: bool
 ) -> Iterator[str]:  # fmt: skip
-    """Yield what fits into some rows of a terminal: a line for each incident, what else happened, and of the worst one
-    all or what to do; one alone that fits needs no line.
+    """Yield what fits into some rows of a terminal: a line for each of several incidents, the worst one, and what else
+    happened. The proof is left out first, then the words of what else happened, then some of what to do.
+
+    `told` is the verdict's sentence.
     """
-    whole = ["", *incident_lines(rows[0], 1, zone=zone, width=width, color=color)] if rows else []
-    if len(rows) < 2 and rows_of_screen([*whole, *also], width) <= room:
-        yield from (*whole, *also)
-        return
-    listed = cut(_listed(rows, zone=zone, width=width, color=color), room, width)
-    also = cut(also, room - rows_of_screen(listed, width), width)
+    listed = _listed(rows, moments=moments, width=width, color=color) if len(rows) > 1 else []
+    others = [_also(some, moments.zone, moments, width) for some in (also, _shortly(also))]
+    stories = [
+        ["", *incident_lines(rows[0], 1, moments=moments, width=width, color=color, told=told, proof=proof)]
+        for proof in (True, False) if rows
+    ]  # fmt: skip
+    listed = cut(listed, room, width)
+    room -= rows_of_screen(listed, width)
     yield from listed
+    for story in stories or [[]]:
+        for other in others:
+            if rows_of_screen([*story, *other], width) <= room:
+                yield from (*story, *other)
+                return
+    other = cut(others[-1], room // 2, width)
+    room -= rows_of_screen(other, width)
     if rows:
-        room -= rows_of_screen([*listed, *also], width)
-        more = f"all of it: --incident 1{' · all of each: --full' * (len(rows) > 1)}"
-        if rows_of_screen([*whole, more], width) <= room:
-            yield from (*whole, f"{' ' * _INDENT}{more}")
-        else:
-            yield from _brief(rows[0], more, room, zone=zone, width=width, color=color)
-    yield from also
+        yield from _brief(rows[0], told, room, named=bool(listed), moments=moments, width=width, color=color)
+    yield from other
 
 
-def _brief(row: Row, more: str, room: int, *, zone: Zone, width: int, color: bool) -> list[str]:
-    """Return an incident's title and as many of its steps as there is room for, then how to see `more`."""
+def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, width: int | None) -> list[str]:
+    """Write what else happened, label by label; without `moments` each line has the date."""
+    said = ["", "Also"] if lines else []
+    for line in lines:
+        text = (moments or TimesOfDay(zone)).prose(escape(line.text))
+        said += wrapped(text, f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
+    return said
 
-    def told(steps: Sequence[Sequence[str]], left: int) -> list[str]:
-        rest = f"{many(left, 'more step')} · {more}" if left else more
-        return [*head, *chain(*steps), *wrapped(rest, " " * _INDENT, " " * _INDENT, width)]
 
-    head = ["", *_head(row, " 1", zone=zone, width=width, color=color)]
-    steps = list(_each_step(row, zone, width))
+def _shortly(lines: Sequence[Line]) -> list[Line]:
+    """Return a line for each label, with the names that each of its lines begins with."""
+    labels = dict.fromkeys(line.label for line in lines if line.label)
+    return [Line(label, ", ".join(line.short for line in lines if line.label == label)) for label in labels]
+
+
+_NAMING: Final = frozenset({"since", "where", "who", "groups"})
+
+
+def _brief(
+    row: Row, told: str, room: int, *, named: bool, moments: TimesOfDay, width: int, color: bool
+) -> list[str]:  # fmt: skip
+    """Return an incident's title and as many of its steps as there is room for, then how to see more.
+
+    Where it is not `named` by a line of its own, its names are here.
+    """
+    head = ["", *_head(row, " 1", moments=moments, width=width, color=color, told=told)]
+    for label, text in () if named else _facts(row):
+        if label in _NAMING:
+            head += _labelled(label, text, moments, width)
+    steps = list(_each_step(row, moments, width))
     for number in range(len(steps), -1, -1):
-        if rows_of_screen(lines := told(steps[:number], len(steps) - number), width) <= room:
+        left = len(steps) - number
+        more = [f"{' ' * _INDENT}… {many(left, 'more step')}: --incident 1"] if left else []
+        lines = [*head, *chain(*steps[:number]), *more]
+        if rows_of_screen(lines, width) <= room:
             return lines
     return []
 
 
-def _facts(row: Row, zone: Zone) -> Iterator[tuple[str, str]]:
-    if row["since_ms"] is not None:
-        until = "" if row["until_ms"] in (None, row["since_ms"]) else f" until {zone.time(row['until_ms'])}"
-        clock = " (the producer's own clock)" if row["since_clock"] == "producer" else ""
-        began = zone.time(row["since_ms"])
-        if row["since_until_ms"] is not None:
-            began = f"between {began} and {zone.time(row['since_until_ms'])}"
-        yield "since", f"{began}{clock}{until}"
-    where = _names(row["partitions"], row["partitions_total"])
+def _facts(row: Row) -> Iterator[tuple[str, str]]:
+    """Yield what an incident's title does not say: since when, where, who, what is lost, what consumers get."""
+    title = row["title"]
+    if since := _since(row, title):
+        yield "since", since
+    where = [_names(row["partitions"], row["partitions_total"], title)]
     if row["first_offset"] is not None:
-        where += f", {_offsets(row['first_offset'], row['last_offset'])}"
+        where.append(_unsaid(_offsets(row["first_offset"], row["last_offset"]), title))
     if row["records"] is not None:
-        where += f", {many(row['records'], 'record')}"
-    if where:
-        yield "where", where
-    who = [_names(row["transactional_ids"], row["transactional_ids_total"])]
-    producers = _names(row["producer_ids"], row["producer_ids_total"])
-    who.append(producers and f"producer{'s' * (len(row['producer_ids']) > 1)} {producers}")
+        where.append(_unsaid(many(row["records"], "record"), title))
+    if any(where):
+        yield "where", ", ".join(filter(None, where))
+    producers = _names(row["producer_ids"], row["producer_ids_total"], title, "producer ")
+    who = [
+        _names(row["transactional_ids"], row["transactional_ids_total"], title),
+        producers and f"producer{'s' * (len(row['producer_ids']) > 1)} {producers}",
+    ]
     if any(who):
         yield "who", "; ".join(filter(None, who))
     if row["lost_records"] is not None:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
-        lost = f"{many(row['lost_records'], 'record')}"
-        yield "lost", lost + (f"; copies: {', '.join(kept)}" if kept else "")
+        lost = _unsaid(many(row["lost_records"], "record"), title)
+        if said := "; ".join(filter(None, (lost, f"copies: {', '.join(kept)}" if kept else ""))):
+            yield "lost", said
+    if every := row.get("groups"):
+        yield "groups", groups_said(every, is_one=(row["partitions_total"] or 0) < 2, most=_GROUPS)
     yield from _consumers(row)
+
+
+def _since(row: Row, title: str) -> str:
+    """Say since when, as far as a title does not."""
+    if row["since_ms"] is None:
+        return ""
+    times = [row["since_ms"]]
+    said = iso(row["since_ms"])
+    if row["since_until_ms"] is not None:
+        times.append(row["since_until_ms"])
+        said = f"some time between {said} and {iso(row['since_until_ms'])}"
+    if row["since_clock"] == "producer":
+        said += " (the producer's own clock)"
+    if row["until_ms"] not in (None, row["since_ms"]):
+        times.append(row["until_ms"])
+        said += f" until {iso(row['until_ms'])}"
+    return "" if all(iso(time) in title for time in times) else said
+
+
+def _unsaid(words: str, title: str) -> str:
+    """Return words that a title does not have."""
+    return "" if re.search(rf"(?<!\w){re.escape(words)}(?!\w)", title, re.IGNORECASE) else words
 
 
 def _consumers(row: Row) -> Iterator[tuple[str, str]]:
@@ -223,7 +306,10 @@ def _offsets(first: int, last: int | None) -> str:
     return f"from offset {first} on" if last is None else offset_range(first, last)
 
 
-def _names(values: Sequence[Any] | None, total: int | None) -> str:
+def _names(values: Sequence[Any] | None, total: int | None, title: str = "", before: str = "") -> str:
+    """Name the first things of a cell, nothing where a title names all of them, each with a word before it."""
+    if values and len(values) == (total or 0) and not any(_unsaid(f"{before}{value}", title) for value in values):
+        return ""
     shown = [str(value) for value in (values or ())[:_MOST_NAMES]]
     more = (total or len(values or ())) - len(shown)
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
@@ -257,8 +343,8 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
     """Yield an incident as Markdown; what comes from the evidence can't be markup there."""
     yield f"## {row['severity'].capitalize()}: {zone.prose(_literal(row['title']))}"
     yield ""
-    for label, text in _facts(row, zone):
-        yield f"- **{label}**: {_literal(text)}"
+    for label, text in _facts(row):
+        yield f"- **{label}**: {_literal(zone.prose(text))}"
     if row["events"]:
         yield ""
         yield "| time | what | where |"
@@ -291,8 +377,8 @@ def _longest_run(text: str) -> int:
 
 
 _WORDS: Final = {
-    "LOST": "\x1b[1;31m", "DAMAGED": "\x1b[1;31m", "BLOCKED": "\x1b[1;31m", "SUSPICIOUS": "\x1b[1;33m",
-    "INCOMPLETE": "\x1b[1;31m", "EMPTY": "\x1b[1;33m", "NO": "\x1b[1;31m",
+    "LOST": "\x1b[1;31m", "DAMAGED": "\x1b[1;31m", "TORN": "\x1b[1;31m", "BLOCKED": "\x1b[1;31m",
+    "SUSPICIOUS": "\x1b[1;33m", "INCOMPLETE": "\x1b[1;31m", "EMPTY": "\x1b[1;33m", "NO": "\x1b[1;31m",
     "YES, BUT": "\x1b[1;33m",
 }  # fmt: skip
 
@@ -339,26 +425,29 @@ def write_report(
     Where there are several incidents, each has a line first. A terminal then gets the worst one, as far as it fits on a
     screen; the `full` report describes all.
     """
-    screen = report.screen
+    screen, moments = report.screen, TimesOfDay(zone)
     verdict = screen.verdict
-    lines = wrapped(zone.prose(escape(f"{verdict.words}  {verdict.sentence}")), "", "  ", width)
+    lines = wrapped(moments.prose(escape(f"{verdict.words}  {verdict.sentence}")), "", "  ", width)
     if color:
         begin = _CALM if screen.calm else _WORDS.get(verdict.word, "\x1b[1m")
         lines[0] = f"{begin}{verdict.words}\x1b[0m{lines[0][len(verdict.words) :]}"
-    lines += wrapped(zone.prose(escape(screen.identity)), "", "  ", width)
+    columns = None if full else width
+    identity = moments.prose(escape(screen.short)) if columns is not None else zone.prose(escape(screen.identity))
+    lines += wrapped(identity, "", "  ", width)
     last = wrapped(report.more, "", "  ", width)
-    also = ["", "Also"] if screen.also else []
-    for line in screen.also:
-        also += wrapped(zone.prose(escape(line.text)), f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
     rows, before_last = report.drawn, _written(more)
     if report.incident is not None:
         lines = [*_drawn(rows, zone=zone, width=width, color=color, most=_WHOLE), ""]
-    elif full or width is None:
-        listed = _listed(rows, zone=zone, width=width, color=color) if len(rows) > 1 else []
-        lines += [*listed, *_drawn(rows, zone=zone, width=width, color=color, most=None), *also, ""]
+    elif columns is None:
+        listed = _listed(rows, moments=moments, width=width, color=color) if len(rows) > 1 else []
+        lines += [*listed, *_drawn(rows, zone=zone, width=width, color=color, most=None)]
+        lines += [*_also(screen.also, zone, None, width), ""]
     else:
-        room = LINES - rows_of_screen([*lines, *before_last.decode("utf-8", "replace").splitlines(), *last, ""], width)
-        lines += [*_on_screen(rows, also, room, zone=zone, width=width, color=color), ""]
+        fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last, ""]
+        room = LINES - rows_of_screen(fixed, columns)
+        told = verdict.sentence
+        lines += _on_screen(rows, screen.also, told, room, moments=moments, width=columns, color=color)
+        lines.append("")
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
     stream.write(before_last)
@@ -408,7 +497,9 @@ def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
     stream.write(encoded("".join(f"{line}\n" for line in lines)))
 
 
-_MORE: Final = "all rows: --all · one table: --table {} · what a word means: kafkalog explain WORD"
+_MORE: Final = "--all: all rows · --table {}: one table · kafkalog explain WORD"
+
+_OF_INCIDENTS: Final = "--incident N: its proof · --full · --all · kafkalog explain WORD"
 
 
 def report_of(told: Told, *, findings: bool = False) -> Report:
@@ -427,8 +518,8 @@ def report_of(told: Told, *, findings: bool = False) -> Report:
     if CHANGES.name in source.tables:
         return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
     of_audit = "transactions" in source.tables
-    one = "one incident: --incident N · " if report.drawn and of_audit else ""
-    return replace(report, more=f"More: {one}{_MORE.format('transactions' if of_audit else 'files')}")
+    words = _OF_INCIDENTS if report.drawn and of_audit else _MORE
+    return replace(report, more=f"More: {words.format('transactions' if of_audit else 'files')}")
 
 
 def is_report(showing: Showing) -> bool:

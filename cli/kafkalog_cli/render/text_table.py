@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, BinaryIO, Final
 
 from kafkalog.escape import escape
@@ -36,6 +36,8 @@ _ROOMY: Final = 40  # a text has this room before columns are shown that are no 
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _TEXTS: Final = frozenset({"string", "json", "headers"})  # columns whose cells may be long
 _PATHS: Final = frozenset({"file", "log"})
+_KEYS: Final = frozenset({"group", "topic", "transactional_id"})  # names that tell rows apart: they are never cut
+_SOUGHT: Final = frozenset({"group", "topic", "lag", "visible_lag", "stuck_by"})  # nor left out
 _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
 
 
@@ -203,13 +205,20 @@ class TableSink(BlockSink):
                 columns.append(_Column(column, cells, self._zone))
         if same:
             lines += self._folded(f"in every row{' of this part' * (table.name in self._drawn)}: {', '.join(same)}")
+        every = [*columns]
         left_out = [] if self._width is None else _fit(columns, self._width, table.answers)
+        in_records = _loses_answers([one for one in every if not one.is_empty], left_out, table)
+        if in_records:
+            columns = [column for column in every if column.name in table.answers]
+            left_out = [column.name for column in every if column not in columns]
         if left_out:
             lines += self._folded(
                 f"left out, as the terminal is too narrow: {', '.join(left_out)}"
                 + (f"; to choose: --table {table.name} --columns A,B" if table.name in TABLES else "")
             )
-        if columns:
+        if in_records:
+            lines += ["", *self._records(columns)]
+        elif columns:
             line = _BETWEEN.join(column.cell for column in columns)
             header, *body = [
                 " " + (line % cells).rstrip() for cells in zip(*(column.lines() for column in columns), strict=True)
@@ -217,6 +226,18 @@ class TableSink(BlockSink):
             width = sum(column.width + len(_BETWEEN) for column in columns) - len(_BETWEEN)
             lines += ["", self._strong(header), " " + "─" * width, *body, ""]
         self._write(lines)
+
+    def _records(self, columns: Sequence[_Column]) -> Iterator[str]:
+        """Yield each row as lines, a field in each, those without a value left out; a long one is wrapped."""
+        before = max(len(column.name) for column in columns) + len(_BETWEEN)
+        for cells in zip(*(column.cells[1:] for column in columns), strict=True):
+            for column, cell in zip(columns, cells, strict=True):
+                if cell != "-":
+                    yield from textwrap.wrap(
+                        str(cell), max(self._width or 0, 40), initial_indent=f" {column.name:<{before}}",
+                        subsequent_indent=" " * (before + 1), break_on_hyphens=False, break_long_words=False,
+                    )  # fmt: skip
+            yield ""
 
     def _strong(self, text: str) -> str:
         return _BOLD.format(text) if self._color else text
@@ -254,6 +275,11 @@ class _Column:
             self.narrowest = max(shortest, len(name), max(lengths, default=0))
 
     @property
+    def is_empty(self) -> bool:
+        """Say whether no row has a value."""
+        return all(cell == "-" for cell in self.cells[1:])
+
+    @property
     def cell(self) -> str:
         """Return how a cell is formatted in a line."""
         return f"%{self.width}s" if self.is_number else "%s"
@@ -264,6 +290,14 @@ class _Column:
             return self.cells
         padded = {cell: self.padded(cell, self.width) for cell in {*self.cells}}
         return [padded[cell] for cell in self.cells]
+
+
+def _loses_answers(columns: Sequence[_Column], left_out: Sequence[str], table: Table) -> bool:
+    """Say whether a table cuts a name that tells its rows apart, or leaves out what people look for in it."""
+    cut = any(
+        column.name in _KEYS and column.width < column.widest for column in columns if column.name in table.answers
+    )
+    return cut or any(name in table.answers and name in _SOUGHT for name in left_out)
 
 
 def _fit(columns: list[_Column], width: int, answers: Sequence[str]) -> list[str]:
@@ -313,8 +347,17 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, (list, dict)):
-        return _short(as_json(value))  # ASCII, so harmless as it is
+        return _short(escape(_in_words(value)))
     return _short(escape(str(value)[: _LONG + 1]))
+
+
+def _in_words(value: Any) -> str:
+    """Write a list or an object as people read it: ``transactional_id tx-1, producer_id 4``."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {_in_words(one)}" for name, one in value.items() if one is not None)
+    if isinstance(value, list):
+        return ("; " if any(isinstance(one, dict) for one in value) else ", ").join(map(_in_words, value))
+    return value if isinstance(value, str) else as_json(value)
 
 
 def _text(value: Any, known: dict[str, str]) -> str:

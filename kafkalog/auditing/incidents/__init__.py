@@ -25,6 +25,7 @@ from kafkalog.auditing.incidents.runner import (
     rows_of_audit,
     rows_of_verification,
 )
+from kafkalog.auditing.incidents.standing import groups_said
 from kafkalog.auditing.incidents.verdict import (
     TORN,
     WORDS,
@@ -48,6 +49,7 @@ __all__ = [
     "answered",
     "batches_of_audit",
     "blocks",
+    "groups_said",
     "incidents_of",
     "incidents_of_audit",
     "incidents_of_verification",

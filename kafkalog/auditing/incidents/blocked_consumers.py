@@ -196,7 +196,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         name = next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
         incident.steps = [Step.running(step.text, DESCRIBE, ("--transactional-id", name)) for step in incident.steps]
     if words == "transaction-hanging":
-        incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(every)]
+        incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(every, alone=True)]
     if not is_proved(incident.certainty) and words in ("transaction-hanging", "transaction-overdue", "prepared"):
         incident.steps = [COPY_AGAIN]
     if incident.kind == "consumers-stopped":
@@ -228,13 +228,13 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> st
     incident.since = Since.earliest(one.since for one in every if one.since is not None)
     for one in every[:EVENTS]:
         incident.events += one.decided.events(tables, one.place)
-        incident.events.append(_opened(one))
+        incident.events.append(_opened(one, alone=len(every) == 1))
         incident.events += _not_listed(tables, one)
         without = _leaderless(tables, one)
         if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
             decision, what = one.decided.prepared, f"The decision for {one.who}"
             incident.events.append(without.event() if decision is None else without.before(decision, what))
-    return _stop(tables, every)
+    return _stop(tables, every, is_named=len(incident.partitions) == 1)
 
 
 def _not_listed(tables: ClusterTables, one: Open) -> Iterator[Event]:
@@ -250,11 +250,13 @@ def _not_listed(tables: ClusterTables, one: Open) -> Iterator[Event]:
         yield Event(step["last_update_timestamp_ms"], "broker", step["log"], step["offset"], what)
 
 
-def _opened(one: Open) -> Event:
+def _opened(one: Open, *, alone: bool) -> Event:
     place = offset_range(one.row["first_offset"], one.row["last_offset"])
     since = one.since
     time, clock = (None, "broker") if since is None or since.latest is not None else (since.time, since.clock)
-    begun = "" if since is None or since.latest is None else f" It began {since.words.removeprefix('some time ')}."
+    begun = (
+        "" if alone or since is None or since.latest is None else f" It began {since.words.removeprefix('some time ')}."
+    )
     records = one.row["records"] or 0
     what = (
         f"{many(records, 'record')} of {one.who} at {place} of {one.place}: no COMMIT or ABORT marker follows.{begun}"
@@ -262,8 +264,8 @@ def _opened(one: Open) -> Event:
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
-def _stop(tables: ClusterTables, every: list[Open]) -> str:
-    """Say where read_committed consumers stop, and how much waits behind it."""
+def _stop(tables: ClusterTables, every: list[Open], *, is_named: bool) -> str:
+    """Say where read_committed consumers stop, and how much waits behind it; the title may have the only partition."""
     at: dict[TopicPartition, tuple[int, int]] = {}
     for one in every:
         log = tables.logs.get(one.finding["log"], {})
@@ -274,6 +276,9 @@ def _stop(tables: ClusterTables, every: list[Open]) -> str:
     lines = [
         f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
     ]
+    if len(at) == 1 and is_named:
+        ((first, waits),) = at.values()
+        lines = [f"offset {first}, with {many(waits, 'offset')} behind it"]
     more = f"; and in {len(lines) - EVENTS} more" if len(lines) > EVENTS else ""
     return f"{STOPS} {'; '.join(lines[:EVENTS])}{more}."
 

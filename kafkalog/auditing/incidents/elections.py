@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -182,11 +183,13 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         incident.last_offset = max(fork.copy.last_offset for fork in every)
         incident.records = incident.lost_records
     first = electing[0].elections[0] if electing else None
+    given_up = sum(one.row["records"] or 0 for one in hanging if one.is_committed and one.is_proved)
     incident.say(
         _WORDS[cause],
         leader=first and first.leader,
         when=first and iso(first.row["since_ms"]),
-        lost=_lost(incident, together, every),
+        lost=_lost(incident, together, every)
+        + (f" Ending the open transaction gives up {many(given_up, 'committed record')} more." if given_up else ""),
         waits=waits,
     )
     incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
@@ -202,6 +205,8 @@ def _tell(tables: ClusterTables, incident: Incident, there: Elected, forks: Sequ
         _tell_fork(incident, there, fork)
     if records := max((fork.records for fork in forks), default=0):  # several replicas may hold the same records
         incident.lost_records = (incident.lost_records or 0) + records
+        counts = max(forks, key=lambda fork: fork.records).counts
+        incident.lost_by_outcome = dict(Counter(incident.lost_by_outcome) + Counter(counts))
     open_ones = {(one.row["producer_id"], one.row["producer_epoch"]) for one in there.hanging}
     begun = {
         (row["producer_id"], row["producer_epoch"])

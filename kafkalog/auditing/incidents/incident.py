@@ -68,7 +68,8 @@ class Since(NamedTuple):
             return cls(time, "producer")
         if low is None or high is None:
             return None
-        return cls(min(low, high), "broker", max(low, high))
+        first, last = min(low, high), max(low, high)
+        return cls(first, "broker", None if first == last else last)
 
     @classmethod
     def earliest(cls, times: Iterable[Since]) -> Since | None:
@@ -165,12 +166,6 @@ class GroupStand(NamedTuple):
     lag: int | None
     stands: str
 
-    def words(self, *, is_one: bool) -> str:
-        """Name it with its offset and lag, and its partition unless there `is_one`."""
-        where = "" if is_one else f" of {self.place}"
-        behind = "" if self.lag is None else f", lag {self.lag}"
-        return f"{self.group} (at {self.offset}{where}{behind})"
-
     def row(self) -> dict[str, Any]:
         """Return it as the table has it."""
         return {
@@ -251,6 +246,7 @@ class Incident:
     last_offset: int | None = None
     records: int | None = None
     lost_records: int | None = None
+    lost_by_outcome: dict[str, int] = field(default_factory=dict)
     kept_in: list[LostCopy] = field(default_factory=list)
     groups: list[GroupStand] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
@@ -311,6 +307,7 @@ class Incident:
             last_offset=self.last_offset,
             records=self.records,
             lost_records=self.lost_records,
+            lost_by_outcome=self.lost_by_outcome or None,
             kept_in=[one._asdict() for one in self.kept_in[:LISTED]],
             groups=[one.row() for one in self.groups[:LISTED]],
             groups_total=len(self.groups),

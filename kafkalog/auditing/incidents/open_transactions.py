@@ -16,9 +16,16 @@ from kafkalog.quantities import iso, many, offset_range, producer_name
 
 __all__ = [
     "AUDIT",
+    "CHECK",
     "COPY_AGAIN",
     "DESCRIBE",
+    "END",
+    "LATER",
     "OTHER_BROKERS",
+    "PRODUCERS",
+    "SAVE",
+    "SAVE_DECIDED",
+    "VERIFY",
     "Decided",
     "Open",
     "abort_steps",
@@ -176,6 +183,13 @@ class Open(NamedTuple):
         return self.decided.committed and not is_later
 
     @property
+    def is_aborted(self) -> bool:
+        """Say whether the coordinator decided to abort its records: nobody misses them."""
+        said = self.decided.prepared
+        is_later = self.row["after_commit"] or self.row["cause"] == "data-after-marker"
+        return said is not None and not self.decided.committed and not is_later
+
+    @property
     def is_proved(self) -> bool:
         """Say whether it hangs for certain, in a replica that consumers read: its remedy may not print all the same."""
         return self.finding["severity"] != "note" and is_proved(self.finding["certainty"])
@@ -205,29 +219,64 @@ _NOT_KNOWN: Final = {
 }
 
 
-def abort_steps(every: list[Open]) -> list[Step]:
-    """Return the steps that end hanging transactions: what each abort discards comes before its command."""
+PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-producers"
+
+# The plan that ends a hanging transaction, for the screen and for docs/runbook.md. A second run changes nothing: the
+# file of the first line is there, and where no transaction begins the broker refuses the abort.
+SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
+SAVE_DECIDED: Final = (
+    "Save {records} of {who} at {at} of {place}, {decided}: the abort discards what was committed, and no other command"
+    " ends the transaction."
+)
+CHECK: Final = (
+    "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, do nothing: it ended."
+)
+END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
+LATER: Final = (
+    " No decision is undone: the coordinator's {decision} was of the transaction before, whose marker is in the log."
+)
+VERIFY: Final = "Verify: the check says None now, and consumers go on. Write again what is wanted of what was saved."
+
+
+def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
+    """Return the steps that end hanging transactions: save, check, end and verify, each before what needs it.
+
+    They are the incident's only records if they are `alone`.
+    """
     steps = []
     for one in every[:EVENTS]:
-        place = offset_range(one.row["first_offset"], one.row["last_offset"])
-        records = many(one.row["records"] or 0, "record")
-        if one.is_committed:
-            text = (f"Save {records} of {one.who} at {place} of {one.place}, {one.decided.said()}: the abort discards"
-                    " what was committed, and no other command ends the transaction.")  # fmt: skip
-            row = one.row
-            which = (
-                ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
-                ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
-            )  # fmt: skip
-            saved = (row["topic"], row["partition"], row["first_offset"])
-            steps.append(Step.saving(text, *which, place=saved))
-        text = f"End the transaction of {one.who} in {one.place}: read_committed consumers then skip {records}"
-        text = f"{text} at {place}."
-        end = Step.running(
-            text, ABORT, ("--topic", one.row["topic"]), ("--partition", one.row["partition"]),
-            ("--start-offset", one.row["first_offset"]),
+        row, place = one.row, one.place
+        facts = {
+            "records": many(row["records"] or 0, "record"), "who": one.who, "place": place,
+            "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.said(),
+            "producer": row["producer_id"], "first": row["first_offset"], "why": _why_it_holds(one),
+        }  # fmt: skip
+        of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
+        which = (
+            *of_place, ("--producer-id", row["producer_id"]),
+            ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
         )  # fmt: skip
-        steps.append(end if one.is_proved else Step(text))
+        end = END.format(**facts)
+        text = (SAVE_DECIDED if one.is_committed else SAVE).format(**facts)
+        if not one.is_proved:
+            steps.append(Step(end))
+            continue
+        if alone and len(every) == 1 and not one.is_aborted:
+            steps.append(Step.saving(text))
+        elif not one.is_aborted:
+            steps.append(Step.saving(text, *which, place=(row["topic"], row["partition"], row["first_offset"])))
+        steps.append(Step.running(CHECK.format(**facts), PRODUCERS, *of_place))
+        steps.append(Step.running(end, ABORT, *of_place, ("--start-offset", row["first_offset"])))
     if len(every) > EVENTS:
         steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
+    if any(one.is_proved for one in every):
+        steps.append(Step(VERIFY))
     return steps
+
+
+def _why_it_holds(one: Open) -> str:
+    """Say why an abort is right although the coordinator decided: the data came after the marker of that decision."""
+    is_later = one.row["after_commit"] or one.row["cause"] == "data-after-marker"
+    if not is_later or one.decided.prepared is None:
+        return ""
+    return LATER.format(decision="commit" if one.decided.committed else "abort")

@@ -5,7 +5,7 @@ What these groups had committed there before, and lost or gave up, is part of th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
@@ -14,12 +14,12 @@ from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import listed
 
-__all__ = ["take_groups"]
+__all__ = ["groups_said", "take_groups"]
 
 _KINDS: Final = frozenset({"consumers-stopped", "records-lost", "records-unreadable", "start-empties"})
 _WITHOUT_PLACE: Final = frozenset({"never-arrived"})  # no offset is missing: no group stands there
 _STEPS: Final = 5  # of groups, that a story tells
-_WORDS: Final = {"in": "Groups that stand there", "before": "Groups that come there", "past": "Groups past it"}
+_WORDS: Final = {"in": "stand there", "before": "come there", "past": "are past it"}
 
 
 def take_groups(tables: ClusterTables, incidents: Iterable[Incident]) -> None:
@@ -35,7 +35,6 @@ def take_groups(tables: ClusterTables, incidents: Iterable[Incident]) -> None:
         steps = [one for place in incident.partitions for one in tables.groups.steps(place)]
         for log, step in sorted(steps, key=lambda one: one[1].time)[-_STEPS:]:
             incident.events.append(Event(step.time, "broker", log, step.record_offset, f"Group {step.words}."))
-        _say(incident)
 
 
 def _stands(tables: ClusterTables, place: TopicPartition, ranges: Ranges | None) -> Iterator[GroupStand]:
@@ -85,18 +84,20 @@ def _ranges(tables: ClusterTables, incident: Incident, place: TopicPartition, fi
     return lost
 
 
-def _say(incident: Incident) -> None:
-    """Name the groups after what consumers get."""
+def groups_said(groups: Sequence[Row], *, is_one: bool, most: int = 20) -> str:
+    """Name the groups of an incident's row by where they stand, with their offsets and lags.
+
+    Partitions are named unless there `is_one`; past `most` groups of a kind they are counted.
+    """
     said = []
     for stands, words in _WORDS.items():
-        some = [one for one in incident.groups if one.stands == stands]
+        some = [_named(one, is_one=is_one) for one in groups if one["stands"] == stands]
         if some:
-            is_one = len(incident.partitions) == 1
-            said.append(f" {words}: {listed(one.words(is_one=is_one) for one in some)}.")
-    if said:
-        given = "".join(said)
-        both = incident.consumers
-        incident.consumers = both._replace(
-            read_committed=both.read_committed + given,
-            read_uncommitted=both.read_uncommitted + given * (both.read_committed == both.read_uncommitted),
-        )
+            said.append(f"{words}: {listed(some, most=most)}")
+    return "; ".join(said)
+
+
+def _named(group: Row, *, is_one: bool) -> str:
+    where = "" if is_one else f" of {group['topic']}-{group['partition']}"
+    behind = "" if group["lag"] is None else f", lag {group['lag']}"
+    return f"{group['group']} (at {group['offset']}{where}{behind})"

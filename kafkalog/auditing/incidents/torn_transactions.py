@@ -215,11 +215,15 @@ def _adopted(tables: ClusterTables, some: list[_Ended]) -> Incident:
         incident.events = [Event.of(one) for one, _ in some[:EVENTS]]
     first, last = incident.first_offset, incident.last_offset
     place = "" if first is None else f" from offset {first} on"
+    if first is not None and last is not None:
+        place = f" among {offset_range(first, last)}"
+        if row is not None and row["older_records"] and row["records"] == last - first + 1:  # no other's are between
+            place = f" at {offset_range(first, first + row['older_records'] - 1)}"
     incident.say(
         _WORDS["late-data"],
         **({} if incident.records else {"records": "records"}),  # 0 where they are before the log
         whose=producer_name(min(incident.transactional_ids, default=None), finding["producer_id"]),
-        place=place if first is None or last is None else f" among {offset_range(first, last)}",
+        place=place,
         ended=fate,
         get="get" if fate == "committed" else "skip",
         when=_when(incident),

@@ -5,6 +5,7 @@ The first word is the worst that holds; `docs/verdicts.md` has what each means, 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -20,7 +21,7 @@ from kafkalog.tables.audit_tables import SUMMARY
 
 __all__ = ["TORN", "WORDS", "Verdict", "answered", "blocks", "may_wait", "verdict_of", "worst_first"]
 
-WORDS: Final = ("LOST", "DAMAGED", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
+WORDS: Final = ("LOST", "DAMAGED", "TORN", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
 _OF_KIND: Final = {
     "records-lost": "LOST",
@@ -192,7 +193,9 @@ def _stops(row: Row) -> bool:
 def _word(row: Mapping[str, Any]) -> str:
     if row["kind"] in ("transaction-torn", "wrong-fate", "replicas-diverged") and row["lost_records"]:
         return "LOST"
-    default = "DAMAGED" if row["severity"] == "error" else "SUSPICIOUS"
+    default = "SUSPICIOUS"
+    if row["severity"] == "error":
+        default = "TORN" if row["kind"] == "transaction-torn" else "DAMAGED"
     return _OF_KIND.get(row["kind"], default)
 
 
@@ -254,6 +257,9 @@ def _holding(rows: Sequence[Row]) -> str:
 def _lost(rows: Sequence[Row], ends: int | None) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
     what = number_of(number, "record") if number else "records"
+    by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in rows), Counter())
+    if number and by_outcome.total() == number:
+        what += f" ({', '.join(f'{count:,} {word}' for word, count in by_outcome.items())})"
     verb = "is" if number == 1 else "are"
     is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
     may = verb if is_sure else "may be"
@@ -342,7 +348,8 @@ def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
 
 
 _SENTENCES: Final = {
-    "LOST": _lost, "DAMAGED": _damaged, "BLOCKED": _blocked, "SUSPICIOUS": _suspicious, "INCOMPLETE": _incomplete,
+    "LOST": _lost, "DAMAGED": _damaged, "TORN": _damaged, "BLOCKED": _blocked, "SUSPICIOUS": _suspicious,
+    "INCOMPLETE": _incomplete,
 }  # fmt: skip
 
 

@@ -62,6 +62,9 @@ def _tone(word: str) -> str:
     return "ok" if first in _CALM else "warning" if first in _MILD else "error"
 
 
+_TORN, _SKIPPED = "transaction-torn", "administrator"
+
+
 def _facts(
     source: AuditSource, incidents: Sequence[Row], span: Axis | None, zone: Zone
 ) -> Iterator[tuple[str, Content, str]]:
@@ -73,13 +76,19 @@ def _facts(
         return
     ends = ends_of(source.about())
     lost = sum(row["lost_records"] or 0 for row in incidents)
-    yield "Records lost", f"{lost:,}", "error" if lost else ""
+    skipped = sum(row["records"] or 0 for row in incidents if row["kind"] == _TORN and row["cause"] == _SKIPPED)
+    besides = f", and {skipped:,} committed ones that consumers skip" if skipped else ""
+    yield "Records lost", f"{lost:,}{besides}", "error" if lost or skipped else ""
     partitions = list(source.rows("partitions"))
     blocked = {name for row in incidents if blocks(row) for name in row["partitions"] or ()}
-    oldest = min((row["since_ms"] for row in incidents if blocks(row) and row["since_ms"] is not None), default=None)
+    known = [row for row in incidents if blocks(row) and row["since_ms"] is not None]
+    first = min(known, key=lambda row: row["since_ms"], default=None)
+    oldest, may = (
+        (None, "") if first is None else (first["since_ms"], "at most " * (first["since_until_ms"] is not None))
+    )
     words: list[Content] = [f"{len(blocked):,} of {len({(row['topic'], row['partition']) for row in partitions}):,}"]
     if blocked and oldest is not None and ends is not None and ends >= oldest:
-        words.append(f", for {age(ends - oldest)}")
+        words.append(f", for {may}{age(ends - oldest)}")
     yield "Partitions blocked", words, "error" if blocked else ""
     if span is not None:
         yield "Span", [age(span.last - span.first), ", from ", moment(span.first, zone)], ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkalog.auditing.incidents import worst_first
+from kafkalog.auditing.incidents import groups_said, worst_first
 from kafkalog.quantities import many
 from kafkalog.reports.also import listed
 from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment, prose
@@ -100,7 +100,8 @@ def _facts(row: Row, zone: Zone) -> Iterator[Element]:
         ("records", _number(row["records"])),
         ("who", _who(row)),
         ("transactions", _number(row["transactions"])),
-        ("lost", f"{row['lost_records']:,} records" if row["lost_records"] is not None else None),
+        ("lost", _lost(row)),
+        ("groups", groups_said(row.get("groups") or (), is_one=False) or None),
         ("kept in", "; ".join(_kept(one) for one in row["kept_in"] or ()) or None),
         ("incident", f"{row['id']}  {row['kind']}, {row['cause']}"),
     ]
@@ -108,6 +109,14 @@ def _facts(row: Row, zone: Zone) -> Iterator[Element]:
         if value is not None:
             yield element("dt", name)
             yield element("dd", value)
+
+
+def _lost(row: Row) -> str | None:
+    """Say how many records are lost, and how their transactions had ended."""
+    if row["lost_records"] is None:
+        return None
+    apart = ", ".join(f"{count:,} {word}" for word, count in (row.get("lost_by_outcome") or {}).items())
+    return f"{row['lost_records']:,} records{f' ({apart})' if apart else ''}"
 
 
 def _began(row: Row, zone: Zone) -> list[Element | str]:

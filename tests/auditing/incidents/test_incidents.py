@@ -25,6 +25,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import NOTABLE
 from kafkalog.tables.incident_tables import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.zone import Zone
+from kafkalog_cli.render.overview import TimesOfDay
 from kafkalog_cli.render.report_forms import incident_lines
 from official import CORPUS, FIXTURES, cases, of_corpus
 from told_incidents import OF_REMEDIES, TOLD, Told
@@ -359,7 +360,7 @@ def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
         row["cause"] = None
     (incident,) = incidents_of([known])
     row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
-    lines = list(incident_lines(row, 1, zone=Zone(), width=80, color=False))
+    lines = list(incident_lines(row, 1, moments=TimesOfDay(Zone()), width=80, color=False))
 
     assert row["transactions"] == number
     assert len(lines) < 60
@@ -369,10 +370,14 @@ def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
 def test_steps_that_are_not_shown_are_counted() -> None:
     """A line says how many there are, and where they are."""
     (row,) = [row for row in incidents(FIXTURES / "k4-f-marker-leaderless") if row["severity"] == "error"]
-    lines = list(incident_lines({**row, "next_steps": row["next_steps"] * 10}, 1, zone=Zone(), width=80, color=False))
+    lines = list(
+        incident_lines(
+            {**row, "next_steps": row["next_steps"] * 10}, 1, moments=TimesOfDay(Zone()), width=80, color=False
+        )
+    )
 
     assert len(lines) < 120
-    assert lines[-2].lstrip() == f"… 22 more steps: --incident {row['id']}"
+    assert lines[-2].lstrip() == f"… {len(row['next_steps']) * 10 - 8} more steps: --incident {row['id']}"
 
 
 def test_a_few_open_transactions_of_one_cause_are_few_states() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 import build
 import kafkalog as library
+from kafkalog.auditing.incidents import groups_said
 from official import FIXTURES
 from offsets_topic import T, Write, commit_key, commit_value, write_offsets
 
@@ -47,9 +48,9 @@ def test_groups_stand_in_damage_before_it_and_past_it(tmp_path: Path) -> None:
         "early": (1, 10, "before"), "here": (4, 7, "in"), "between": (6, 5, "before"), "done": (9, 2, "past"),
     }  # fmt: skip
     assert found["groups_total"] == 4
-    assert found["consumers"]["read_committed"].endswith(
-        " Groups that stand there: here (at 4, lag 7). Groups that come there: early (at 1, lag 10), between (at 6, lag"
-        " 5). Groups past it: done (at 9, lag 2)."
+    assert groups_said(found["groups"], is_one=True) == (
+        "stand there: here (at 4, lag 7); come there: early (at 1, lag 10), between (at 6, lag 5); are past it: done"
+        " (at 9, lag 2)"
     )
 
 

@@ -91,7 +91,7 @@ def test_a_torn_transaction_is_one_in_however_many_partitions() -> None:
     first = kafkalog("txn-audit", FIXTURES / "k4-g-foreign-markers" / "data").text.splitlines()[0]
 
     assert first.startswith(
-        "DAMAGED  1 transaction was aborted in invoices-parcels.28-1 at 2026-11-21T09:02:44.627Z (1 s "
+        "TORN  1 transaction was aborted in invoices-parcels.28-1 at 2026-11-21T09:02:44.627Z (1 s "
     )
     assert ", although the coordinator committed it; 1 transaction was committed in invoices-parcels.28-2 at " in first
     assert first.endswith(", although the coordinator aborted it.")

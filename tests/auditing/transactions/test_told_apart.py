@@ -58,7 +58,7 @@ def test_only_the_records_of_the_older_epoch_had_a_wrong_fate() -> None:
 
     assert row["records"] == 2
     assert row["title"].startswith("2 records of an older epoch of coupons-seats.22 (producer 0) in")
-    assert " among offsets 4-7 were committed" in row["title"]
+    assert " at offsets 4-5 were committed" in row["title"]
     assert row["events"][0]["what"].startswith("2 records of an older epoch begin here; 2 records of epoch 1 follow.")
 
 
@@ -154,7 +154,7 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
     assert hanging(tmp_path, *steps) == [("hanging", "marker-missing", "tx-1")]
     (row,) = (one for one in kafkalog.audit([tmp_path]).rows("incidents") if "hanging" in one["title"])
     assert "save its records first" in row["title"]
-    assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "End"]
+    assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "Check", "End", "Verify:"]
 
 
 def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Path) -> None:
@@ -163,7 +163,7 @@ def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Pat
     (row,) = (one for one in kafkalog.audit([tmp_path]).rows("incidents") if "hanging" in one["title"])
 
     assert "may have committed it" in row["title"]
-    assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "End"]
+    assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "Check", "End", "Verify:"]
 
 
 def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> None:
@@ -178,7 +178,8 @@ def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> 
 
     assert (row["cause"], row["first_offset"]) == ("id-expired", 2)
     assert "committed it" not in row["title"]
-    assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["End"]
+    assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "Check", "End", "Verify:"]
+    assert "discards" not in row["next_steps"][0]["text"]
 
 
 def test_an_expired_id(tmp_path: Path) -> None:

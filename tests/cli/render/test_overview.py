@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,14 +14,15 @@ from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.reports import screen_of, source_of
 from kafkalog.zone import UTC
-from kafkalog_cli.render.overview import LINES, Overview, alike, cut, next_words, rows_of_screen
+from kafkalog_cli.commands.explain import _explained
+from kafkalog_cli.render.overview import LINES, Overview, TimesOfDay, alike, cut, next_words, rows_of_screen
 from kafkalog_cli.render.report_forms import report_of, write_report
 from kafkalog_cli.render.showing import Told
 from official import CORPUS, FIXTURES, cases, with_corpus
 
 WIDTHS: Final = (60, 80, 100, 120)
 ADMIN: Final = FIXTURES / "made-damaged" / "data"
-WHOLE: Final = re.compile(r" +(kafka|kafkalog|cp)[-. ]| *(proof +)?\S+$")  # a command, or a name
+WHOLE: Final = re.compile(r" +(records +)?(kafka|kafkalog|cp)[-. ]| *(proof +)?\S+$")  # a command, or a name
 
 
 def told(*paths: Path) -> Told:
@@ -65,13 +67,13 @@ def test_each_incident_has_a_line_before_the_worst_is_told() -> None:
         " 1 ERROR   records unreadable (damaged bytes) · tickets-tickets.26-2 offsets 13-18 · 6 records lost"
         " · next: Read the other replicas",
         " 2 ERROR   consumers stopped (producer unknown) · clicks-coupons.10-1 offsets 0-1 · since about 08:55:16"
-        " · producer 3 · 2 records · next: End the transaction",
+        " · producer 3 · 2 records · next: Save, check, end",
         " 3 ERROR   consumers stopped (data after marker) · tickets-tickets.26-0 offsets 4-6 · since about 08:55:18"
-        " · payments-trades.85-0 · 3 records · next: End the transaction",
+        " · payments-trades.85-0 · 3 records · next: Save, check, end",
         " 4 ERROR   consumers stopped (data after marker) · tickets-tickets.26-1 offset 21 · since about 08:55:18"
-        " · stock-trades.56-1 · 1 record · next: End the transaction",
+        " · stock-trades.56-1 · 1 record · next: Save, check, end",
     ]
-    assert "           times are of 2026-11-21" in lines
+    assert len(re.findall("2026-11-21", "\n".join(lines))) == 1
     told_ones = [line for line in lines if re.match(r" \d ERROR  \S", line)]
     assert [line[:10] for line in told_ones] == [" 1 ERROR  "]
 
@@ -100,7 +102,7 @@ def test_incidents_that_are_alike_are_one_line() -> None:
     """From four on: all their partitions, the first time, all records together."""
     crowd = [row(partitions=[f"t-{one}"], partitions_total=1, since_ms=one * 1000, records=2) for one in range(4)]
     other = row(cause="timed-out", partitions=["u-0"], partitions_total=1)
-    lines = list(Overview([*crowd, other], UTC).lines())
+    lines = list(Overview([*crowd, other], TimesOfDay(UTC, "1970-01-01Z")).lines())
 
     assert lines == [
         (
@@ -110,35 +112,51 @@ def test_incidents_that_are_alike_are_one_line() -> None:
         (" 5 ERROR", "consumers stopped (timed out) · u-0"),
     ]
     assert [len(some) for some in alike([*crowd[:3], other])] == [3, 1]
-    assert len(list(Overview([*crowd[:3], other], UTC).lines())) == 4
+    assert len(list(Overview([*crowd[:3], other], TimesOfDay(UTC)).lines())) == 4
 
 
-def test_times_of_several_days_are_whole() -> None:
+def test_times_of_another_day_are_whole() -> None:
     """Else a time of day would be read as one of the wrong day."""
-    rows = [row(since_ms=0), row(since_ms=86_400_000)]
+    lines = dict(Overview([row(since_ms=0), row(since_ms=86_400_000)], TimesOfDay(UTC, "1970-01-01Z")).lines())
 
-    assert Overview(rows, UTC).day() is None
-    assert "since 1970-01-02T00:00:00.000Z" in dict(Overview(rows, UTC).lines())[" 2 ERROR"]
+    assert "since 00:00:00" in lines[" 1 ERROR"]
+    assert "since 1970-01-02T00:00:00.000Z" in lines[" 2 ERROR"]
+
+
+def test_a_date_stands_once_and_no_time_twice() -> None:
+    """A time of day is of the date before it; another zone's time is another one."""
+    moments = TimesOfDay(UTC)
+
+    assert moments.prose("from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z") == (
+        "from 1970-01-01T00:00:01.000Z to 00:00:02.000"
+    )
+    assert [moments.time(2000), moments.time(3000), moments.time(3000)] == ["then", "00:00:03.000", "then"]
+    assert moments.block().time(3000) == "00:00:03.000"
+    assert moments.prose("1970-01-02T00:00:01.000Z") == "1970-01-02T00:00:01.000Z"
 
 
 def test_many_names_are_counted() -> None:
     """The first twenty are there by name."""
-    ((_, line),) = Overview([row(partitions=[f"t-{one}" for one in range(100)], partitions_total=300)], UTC).lines()
+    ((_, line),) = Overview(
+        [row(partitions=[f"t-{one}" for one in range(100)], partitions_total=300)], TimesOfDay(UTC)
+    ).lines()
 
     assert "t-19 and 280 more" in line
 
 
 @pytest.mark.parametrize(
-    ("text", "begin"),
+    ("texts", "begin"),
     [
-        ("End the transaction of tx-c in ledger-2: consumers then skip 4 records.", "End the transaction"),
-        ("Save the copy on broker 2 before its broker starts.", "Save the copy"),
-        ("Copy again, from a stopped broker.", "Copy again"),
-        ("Wait.", "Wait."),
+        (["End the transaction of tx-c in ledger-2: consumers then skip 4 records."], "End the transaction"),
+        (["Save the copy on broker 2 before its broker starts.", "Reset a group."], "Save the copy"),
+        (["Save 2 records.", "Check it.", "Check it, too.", "End it.", "Verify: none."], "Save, check, end"),
+        (["Copy again, from a stopped broker."], "Copy again"),
+        (["Wait."], "Wait."),
     ],
 )
-def test_the_next_step_is_how_it_begins(text: str, begin: str) -> None:
-    assert next_words(text) == begin
+def test_the_next_step_is_how_it_begins(texts: list[str], begin: str) -> None:
+    """Of a plan it is the first word of each step."""
+    assert next_words(texts) == begin
 
 
 def test_what_does_not_fit_is_counted() -> None:
@@ -146,3 +164,36 @@ def test_what_does_not_fit_is_counted() -> None:
     assert rows_of_screen(["", "x" * 80, "x" * 81, "\x1b[1m" + "x" * 80 + "\x1b[0m"], 80) == 5
     assert cut(["a", "b"], 2, 80) == ["a", "b"]
     assert cut(["a", "b", "c"], 2, 80) == ["a", "   … 2 more lines: --full"]
+
+
+LABEL: Final = re.compile(r"   (?: ?)([a-z]+(?: [a-z]+)?)  ")
+
+
+def held_words(case: Path) -> set[str]:
+    """Every first word, kind, cause and label that a case's screens print."""
+    about = told(*sorted(path for path in case.glob("data*") if path.is_dir()))
+    report = report_of(about)
+    words = {about.screen.verdict.word, *(line.label for line in about.screen.also if line.label)}
+    for row in report.drawn:
+        words |= {row["kind"], row["cause"]}
+    for line in shown(about, None).splitlines():
+        words |= {found[1] for found in [LABEL.match(line)] if found}
+    return words - {"", None}
+
+
+@pytest.mark.parametrize("case", with_corpus(cases(FIXTURES), cases(CORPUS)), ids=lambda case: case.name)
+def test_every_word_of_a_screen_is_explained(case: Path) -> None:
+    """Its first word, the kinds and causes of incidents, and the labels."""
+    for word in sorted(held_words(case)):
+        assert list(_explained(word)), word
+
+
+def test_an_incident_has_the_line_to_its_records() -> None:
+    """Run as it stands, it shows these offsets and no others."""
+    lines = [line.split("records ", 1)[1] for line in shown(told(ADMIN), None).splitlines() if "  records  " in line]
+    shows = [kafkalog(*shlex.split(line)[1:]) for line in lines]
+
+    assert len(lines) == 4
+    assert [ended.status for ended in shows] == [3, 0, 0, 0]  # the first one's bytes are damaged
+    assert re.search(r" 21 .* hanging ", shows[3].text)
+    assert shows[3].text.startswith("records: 1 row\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 from pathlib import Path
 
@@ -9,6 +10,8 @@ import pytest
 
 from handmade import batch, each, one, record, segment
 from invoke import PARTITION, SEGMENT, kafkalog, rows_of
+from kafkalog.tables.internal_tables import COMMITTED
+from kafkalog_cli.render.text_table import TableSink
 
 
 def dump(*arguments: str | Path) -> list[str]:
@@ -110,3 +113,35 @@ def test_as_many_rows_as_a_part_has_are_one_table(tmp_path: Path) -> None:
     path = segment(tmp_path, *(one(b"k", base_offset=number) for number in range(10_000)))
 
     assert dump("--columns", "base_offset", path)[0] == "batches: 10000 rows"
+
+
+LONG_GROUP = "g-" + "payments" * 5
+
+
+def committed(width: int) -> str:
+    """A table of one group's offsets in a partition, of which a transaction holds it back."""
+    stream = io.BytesIO()
+    sink = TableSink(stream, (), color=False, width=width)
+    cells: dict[str, object] = dict.fromkeys(COMMITTED.names) | {
+        "group": LONG_GROUP, "topic": "ledger", "partition": 1, "offset": 2, "lag": 7, "visible_lag": 0,
+        "stuck_by": {"transactional_id": "tx-1", "producer_id": 4, "producer_epoch": 0, "first_offset": 3},
+    }  # fmt: skip
+    for partition in (1, 2):
+        sink.row(COMMITTED, tuple((cells | {"partition": partition}).values()))
+    sink.close()
+    return stream.getvalue().decode()
+
+
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_names_that_tell_rows_apart_are_never_cut(width: int) -> None:
+    """Where they do not fit each row has a line for each field; what is in a cell is written as words."""
+    shown = committed(width)
+
+    assert "…" not in shown
+    assert shown.count(LONG_GROUP) == 2
+    assert "transactional_id tx-1, producer_id 4," in " ".join(shown.split())
+    assert max(map(len, shown.splitlines())) <= width
+
+
+def test_a_row_is_a_line_where_there_is_room() -> None:
+    assert any(LONG_GROUP in line and "first_offset 3" in line for line in committed(300).splitlines())
