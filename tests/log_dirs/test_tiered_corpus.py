@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog import records
+import kafkalog
 from kafkalog.api import space
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import Audit
@@ -108,7 +108,7 @@ def test_records_of_both_tiers_are_those_that_consumers_were_given(case: Path) -
             lost[f"{finding.topic}-{finding.partition}"] = finding.offset
 
     with remote_given(Remote(str(case / "remote"))):
-        for one in records(case / "data", on_finding=report):
+        for one in kafkalog.open(case / "data", on_finding=report).records():
             if not (one.key or b"").startswith(b"\0\0") and not (one.topic or "__").startswith("__"):
                 value = None if one.value is None else hashlib.sha1(one.value, usedforsecurity=False).hexdigest()
                 row = [one.offset, None if one.key is None else bytes(one.key).decode(), value]

@@ -10,6 +10,7 @@ import click
 
 from kafkalog import Limits, Severity
 from kafkalog.quantities import Ago, When, many
+from kafkalog.queries.meant import left_out
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.filters import (
@@ -139,9 +140,9 @@ def extract(
     if meant.at_stake:
         found = extracting.at_stake(found, filters, meant.incident)
     elif committed:
-        for line in extracting.left_out(found):
+        for one in left_out(found.given.values()):
             outcome.unread()
-            say(f"error: {line}")
+            say(str(one))
     elif meant.view == "read-uncommitted" or filters.outcomes:
         found = extracting.since_log_start(found)
     others = 0

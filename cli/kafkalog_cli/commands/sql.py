@@ -50,7 +50,7 @@ def sql(audits: tuple[str, ...], query: str, showing: Showing) -> int:
     with database(audits) as connection:
         refuse_all_but_one_select(connection, query)
         if showing.form.columnar:
-            from kafkalog_cli.render.columnar import write_stream
+            from kafkalog.writing.columnar import write_stream
 
             found = _waited(connection, lambda: connection.sql(query).to_arrow_reader(_ROWS))  # of DuckDB's own types
             with found as reader, showing.target.stream(audits) as stream:
