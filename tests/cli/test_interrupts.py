@@ -201,9 +201,7 @@ def test_every_command_that_reads_segments_says_how_far_it_is(
 
     told: list[tuple[int, int]] = []
     hide = ShownProgress.hide
-    monkeypatch.setattr(
-        ShownProgress, "hide", lambda self: (told.append((self.total, self.read_bytes)), hide(self))
-    )
+    monkeypatch.setattr(ShownProgress, "hide", lambda self: (told.append((self.total, self.read_bytes)), hide(self)))
     root = two
     if command in ("dump", "salvage"):
         root = two / "t-1" / f"{0:020}.log"
