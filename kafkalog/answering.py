@@ -158,7 +158,7 @@ class RecordRun(Answering):
 
         return schema, self.access.each(lambda: self._each(read))
 
-    def outcome(self) -> ResultOutcome:
+    def outcome(self, _table: Table, /) -> ResultOutcome:
         if self._outcome is None:
             with suppress(UnreadableError):  # nothing could be read: that is an outcome
                 for _ in self.items(self._table, (), BlockShape()):
@@ -177,11 +177,11 @@ class ItemsRun(Answering):
         self._narrowing = narrowing
         self._first = first
         self._rows = rows
-        self._findings: list[Finding] | None = None
+        self._findings: dict[str, list[Finding]] = {}
 
     def items(self, table: Table, _names: Sequence[str], _shape: BlockShape, /) -> Iterator[Item]:
         if table is FINDINGS:
-            return ((FINDINGS, row) for row in finding_rows(self.outcome().findings))
+            return ((FINDINGS, row) for row in finding_rows(self.outcome(self._first).findings))
         return self.access.each(lambda: self._meant(table))
 
     def _meant(self, table: Table) -> Iterator[Item]:
@@ -200,15 +200,16 @@ class ItemsRun(Answering):
                     yield item
                 elif len(seen) < _MOST_TOPICS:
                     seen.add(item[1][table.names.index("topic")])
-        self._findings = findings
+        self._findings[table.name] = findings
         if seen and not met:
             raise nothing_matches("topic", self._narrowing.topics or [self._narrowing.words()], seen)
 
-    def outcome(self) -> ResultOutcome:
-        if self._findings is None:
-            for _ in self.items(self._first, (), BlockShape()):
+    def outcome(self, table: Table, /) -> ResultOutcome:
+        table = self._first if table is FINDINGS else table
+        if table.name not in self._findings:
+            for _ in self.items(table, (), BlockShape()):
                 pass
-        findings = self._findings or []
+        findings = self._findings[table.name]
         counted = Outcome(Severity.WARNING)
         for one in findings:
             counted.count(one.code, one.severity)
@@ -237,7 +238,7 @@ class JudgingRun(Answering):
         cells = self._judged[0]
         return self.access.each(lambda: ((table, row) for row in cells(table.name)))
 
-    def outcome(self) -> ResultOutcome:
+    def outcome(self, _table: Table, /) -> ResultOutcome:
         return self._judged[1]
 
 

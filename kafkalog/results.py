@@ -170,8 +170,8 @@ class Answering(ABC):
         """Yield the rows of a table, those that come many at once with these columns; findings may be among them."""
 
     @abstractmethod
-    def outcome(self) -> ResultOutcome:
-        """Return how it ended; where it has not run, it runs."""
+    def outcome(self, table: Table, /) -> ResultOutcome:
+        """Return how the reading of a table ended; where it has not run, it runs."""
 
     def names(self, table: Table) -> tuple[str, ...]:
         """Return the columns that a table has without being asked for any."""
@@ -211,7 +211,7 @@ class Result(Generic[Row_co]):
     @property
     def outcome(self) -> ResultOutcome:
         """Return how the reading ended: exit status, findings, what was not read, the verdict; it reads if needed."""
-        return self._run.outcome()
+        return self._run.outcome(self._table)
 
     def select(self, *names: str) -> Result[dict[str, Any]]:
         """Return the same rows with these columns alone: what is not asked for is not made.

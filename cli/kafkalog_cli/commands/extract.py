@@ -10,7 +10,6 @@ import click
 
 from kafkalog import Limits, Severity
 from kafkalog.quantities import Ago, When, many
-from kafkalog.queries.meant import left_out
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import RECORDS
 from kafkalog_cli.filters import (
@@ -140,9 +139,11 @@ def extract(
     if meant.at_stake:
         found = extracting.at_stake(found, filters, meant.incident)
     elif committed:
+        from kafkalog.queries.meant import left_out
+
         for one in left_out(found.given.values()):
             outcome.unread()
-            say(str(one))
+            say(f"error: {one.file}: {one.message}")
     elif meant.view == "read-uncommitted" or filters.outcomes:
         found = extracting.since_log_start(found)
     others = 0
