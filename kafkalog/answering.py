@@ -171,26 +171,28 @@ class ItemsRun(Answering):
     """Asks a function for the rows of a table; each reading is a new one."""
 
     def __init__(
-        self, access: Access, narrowing: Narrowing, first: Table, rows: Callable[[str], Iterable[Item]]
+        self, access: Access, narrowing: Narrowing, usual: tuple[Table, ...],
+        rows: Callable[[tuple[str, ...]], Iterable[Item]],
     ) -> None:  # fmt: skip
         self.access = access
         self._narrowing = narrowing
-        self._first = first
+        self._usual = usual
         self._rows = rows
         self._findings: dict[str, list[Finding]] = {}
 
     def items(self, table: Table, _names: Sequence[str], _shape: BlockShape, /) -> Iterator[Item]:
         if table is FINDINGS:
-            return ((FINDINGS, row) for row in finding_rows(self.outcome(self._first).findings))
+            return ((FINDINGS, row) for row in finding_rows(self.outcome(table).findings))
         return self.access.each(lambda: self._meant(table))
 
     def _meant(self, table: Table) -> Iterator[Item]:
         """Yield the rows of the logs that are meant, whole ones; keep the findings about them."""
         findings: list[Finding] = []
         is_meant = self._narrowing.of(table)
+        asked = self._usual if table in self._usual else (table,)  # so findings are those of the command
         seen: set[str] = set()
         met = False
-        for item in one_by_one(self._rows(table.name)):
+        for item in one_by_one(self._rows(tuple(one.name for one in asked))):
             if isinstance(item, Finding):
                 if item.topic is None or self._narrowing.log(item.topic, item.partition):
                     findings.append(item)
@@ -205,7 +207,7 @@ class ItemsRun(Answering):
             raise nothing_matches("topic", self._narrowing.topics or [self._narrowing.words()], seen)
 
     def outcome(self, table: Table, /) -> ResultOutcome:
-        table = self._first if table is FINDINGS else table
+        table = self._usual[0] if table is FINDINGS else table
         if table.name not in self._findings:
             for _ in self.items(table, (), BlockShape()):
                 pass

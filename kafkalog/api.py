@@ -23,8 +23,8 @@ from kafkalog.segments.selection import Selection
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.dump_tables import BATCHES, RECORDS
 from kafkalog.tables.incident_tables import INCIDENTS
-from kafkalog.tables.internal_tables import GROUPS, TRANSITIONS
-from kafkalog.tables.metadata_tables import TOPICS
+from kafkalog.tables.internal_tables import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
+from kafkalog.tables.metadata_tables import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
 from kafkalog.tables.space_tables import SPACE
 from kafkalog.tables.verify_tables import FILES, RESTORABLE
 from kafkalog.tables.writer_tables import WRITERS
@@ -294,12 +294,12 @@ class LogDirs:
 
         moment, access = _moment(offset, time), self._access
 
-        def items(table: str) -> Iterable[Item]:
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
             return transition_rows(
-                access.paths, moment, access.limits, (table,), listed(transactional_id), jobs=access.jobs
+                access.paths, moment, access.limits, tables, listed(transactional_id), jobs=access.jobs
             )
 
-        return TransactionsResult(ItemsRun(access, self._narrowing, TRANSITIONS, items), TRANSITIONS)
+        return TransactionsResult(ItemsRun(access, self._narrowing, (TRANSITIONS,), items), TRANSITIONS)
 
     def groups(
         self, *, group: str | Sequence[str] | None = None, offset: int | None = None, time: int | str | None = None,
@@ -314,10 +314,10 @@ class LogDirs:
 
         moment, access, wanted = _moment(offset, time), self._access, listed(group)
 
-        def items(table: str) -> Iterable[Item]:
-            return group_rows(access.paths, moment, access.limits, wanted, (table,), access.jobs, lag=lag)
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return group_rows(access.paths, moment, access.limits, wanted, tables, access.jobs, lag=lag)
 
-        return GroupsResult(ItemsRun(access, self._narrowing, GROUPS, items), GROUPS)
+        return GroupsResult(ItemsRun(access, self._narrowing, (GROUPS, COMMITTED, SHARE_OFFSETS), items), GROUPS)
 
     def metadata(self, *, offset: int | None = None, time: int | str | None = None) -> MetadataResult:
         """Ask for topics, brokers, leaders and settings over time, as ``kafkalog metadata``; or as of a moment."""
@@ -325,10 +325,15 @@ class LogDirs:
 
         moment, access, topics = _moment(offset, time), self._access, self._narrowing.topics
 
-        def items(table: str) -> Iterable[Item]:
-            return metadata_view(access.paths, moment, access.limits, topics, (table,))
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return metadata_view(access.paths, moment, access.limits, topics, tables)
 
-        return MetadataResult(ItemsRun(access, replace(self._narrowing, topics=()), TOPICS, items), TOPICS)
+        return MetadataResult(
+            ItemsRun(
+                access, replace(self._narrowing, topics=()), (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP), items
+            ),
+            TOPICS,
+        )
 
     def producers(self, *, by: Literal["minute", "hour", "day"] | None = None) -> ProducersResult:
         """Ask who wrote to topics and how much, as ``kafkalog producers``; without topics, to all but internal ones.
@@ -339,10 +344,10 @@ class LogDirs:
 
         access, topics = self._access, self._narrowing.topics
 
-        def items(table: str) -> Iterable[Item]:
-            return writer_rows(access.paths, topics, by, access.limits, (table,), access.jobs)
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return writer_rows(access.paths, topics, by, access.limits, tables, access.jobs)
 
-        return ProducersResult(ItemsRun(access, replace(self._narrowing, topics=()), WRITERS, items), WRITERS)
+        return ProducersResult(ItemsRun(access, replace(self._narrowing, topics=()), (WRITERS,), items), WRITERS)
 
     def space(
         self, *, now: int | str | None = None, keys: bool = False, server_properties: PathLike | None = None,
@@ -367,10 +372,10 @@ class LogDirs:
             )  # fmt: skip
             return measure(list(access.paths), options)
 
-        def items(table: str) -> Iterable[Item]:
-            return items_of_space(measured(), (table,))
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return items_of_space(measured(), tables)
 
-        return SpaceResult(ItemsRun(access, self._narrowing, SPACE, items), SPACE)
+        return SpaceResult(ItemsRun(access, self._narrowing, (SPACE,), items), SPACE)
 
     def _all_of_it(self, what: str) -> None:
         if self._narrowing:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import build
-from kafkalog.api import verify
+from kafkalog.api import open as opened
 
 
 def _batch(offset: int, records: int, last_offset_delta: int) -> bytes:
@@ -27,7 +27,7 @@ def test_records_that_share_offsets_are_counted(tmp_path: Path, counts: tuple[in
     (tmp_path / "t-0").mkdir()
     data = b"".join(_batch(at, number, 0) for at, number in enumerate(counts))
     (tmp_path / "t-0" / f"{0:020}.log").write_bytes(data)
-    (incident,) = verify([tmp_path / "t-0"]).incidents
+    (incident,) = opened(tmp_path / "t-0").verify().incidents
 
     assert (incident["kind"], incident["cause"]) == ("records-unreadable", "odd-batches")
     assert said in incident["title"]
@@ -41,4 +41,4 @@ def test_batches_with_an_offset_for_each_record_are_whole(tmp_path: Path) -> Non
     data = b"".join(_batch(at, number, number - 1) for at, number in ((0, 3), (3, 3), (6, 2)))
     (tmp_path / "t-0" / f"{0:020}.log").write_bytes(data)
 
-    assert verify([tmp_path / "t-0"]).incidents == []
+    assert list(opened(tmp_path / "t-0").verify().incidents) == []

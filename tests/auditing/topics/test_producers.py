@@ -173,5 +173,7 @@ def test_damage_is_reported_and_the_rest_is_counted(tmp_path: Path) -> None:
     write(tmp_path, "t", batch(0, 1, T), bytes(bad), batch(2, 1, T))
     found = library.open(tmp_path).producers()
 
-    assert [finding.code for finding in found.outcome.findings if finding.severity > library.Severity.NOTE] == ["crc-mismatch"]
+    assert [finding.code for finding in found.outcome.findings if finding.severity > library.Severity.NOTE] == [
+        "crc-mismatch"
+    ]
     assert [row["records"] for row in found.writers] == [2]
