@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -43,6 +43,9 @@ __all__ = [
     "selected_blocks",
     "selection_of",
 ]
+
+# What `Record._make` calls, without the call between: a tenth of what a record costs.
+_new: Callable[[type[Record], tuple[Any, ...]], Record] = tuple.__new__
 
 Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -201,7 +204,7 @@ class SelectedBlock:
             [positions[batch] for batch in batches], [magics[batch] for batch in batches], repeat(None), repeat(None),
             *self._told(batches, offsets),
         )  # fmt: skip
-        return map(Record._make, cells)
+        return map(_new, repeat(Record), cells)
 
     def _told(self, batches: Sequence[int], offsets: Sequence[int]) -> Iterable[Iterable[Any]]:
         """Return the columns of Record from `topic` on."""
