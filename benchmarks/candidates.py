@@ -77,7 +77,7 @@ def _records(path: Path) -> Work:
 def _record_table(path: Path) -> Work:
     import kafkalog
 
-    return lambda: kafkalog.record_table(path)
+    return lambda: kafkalog.open(path).records().to_arrow()
 
 
 def _decoder(module: str, path: Path) -> Work:

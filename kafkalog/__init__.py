@@ -1,7 +1,8 @@
 """Reads Kafka's log directories from the files alone: no broker, nothing ever written to the evidence.
 
-for batch in kafkalog.batches("00000000000000000000.log"):
-    print(batch.base_offset, batch.producer_id, batch.is_transactional)
+logs = kafkalog.open("/copy/of/log.dirs")
+for row in logs.audit().transactions:
+    print(row["topic"], row["partition"], row["state"])
 
 Importing this package imports nothing else: a name's module comes when the name is asked for (PEP 562). The stub beside
 this file is what type checkers and editors read.
@@ -18,19 +19,31 @@ __version__ = VERSION
 
 _HOMES: Final = {
     "api": (
+        "AuditResult",
+        "DiffResult",
+        "GroupsResult",
+        "HowToRead",
         "Judged",
-        "Result",
+        "LogDirs",
+        "MetadataResult",
+        "ProducersResult",
+        "RecordsResult",
+        "RestorableResult",
+        "SpaceResult",
         "TransactionSettings",
-        "audit",
-        "groups",
-        "metadata",
-        "producers",
-        "remote_store",
-        "space",
-        "transactions",
-        "verify",
+        "TransactionsResult",
+        "VerifyResult",
+        "open",
     ),
-    "errors": ("KafkaLogError", "NothingMatchesError", "UnreadableError", "UnsupportedError"),
+    "errors": (
+        "CancelledError",
+        "InvalidInputError",
+        "KafkaLogError",
+        "NothingMatchesError",
+        "OutputError",
+        "UnreadableError",
+        "UnsupportedError",
+    ),
     "catalogue": ("CATALOGUE",),
     "catalogue.code": ("Code",),
     "findings": ("Finding",),
@@ -42,7 +55,7 @@ _HOMES: Final = {
     "kafka.index": ("AbortedTransaction", "OffsetEntry", "TimeEntry"),
     "kafka.message": ("MalformedError",),
     "kafka.snapshot": ("ProducerState",),
-    "queries.reading": ("Question", "batch_table", "record_columns", "record_table", "records"),
+    "queries.reading": ("Question", "record_columns"),
     "files.limits": ("Limits",),
     "segments.chunk": ("Chunk",),
     "files.opening": ("BytesSource", "FileSource", "Source"),
@@ -71,6 +84,8 @@ _HOMES: Final = {
     "tables.dump_tables": ("OUTCOMES",),
     "segments.decoded": ("RecordBlock",),
     "queries.schema_files": ("schemas",),
+    "results": ("Progress", "Result", "ResultOutcome"),
+    "exit_status": ("Exit",),
     "segments.salvage": ("Salvaged", "Stretch", "salvage"),
     "segments.segment": ("scan", "scan_source", "segment_chunks"),
     "segments.show": ("Shown", "show"),

@@ -1,115 +1,64 @@
-"""Whole directories in one call: audit, verify, transactions, groups, metadata, producers, space, with typed results.
+"""The library's one face: ``kafkalog.open`` names log directories, and what they are asked is a lazy, typed result.
 
-The rows are those of the commands of the same names, column by column.
+The rows, verdicts and exit statuses are those of the commands of the same names, which run the same functions.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
 
-from kafkalog.errors import UnsupportedError
+from kafkalog.answering import AuditRun, DiffRun, ItemsRun, RecordRun, VerifyRun, add_restorable
+from kafkalog.errors import InvalidInputError, UnsupportedError
 from kafkalog.files.limits import Limits
-from kafkalog.findings import Finding, Severity
+from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.quantities import When, time_of
-from kafkalog.segments.file_rows import finding_rows, one_by_one
+from kafkalog.queries.reading import Question, listed
+from kafkalog.results import Access, Item, OfTable, Progress, Result
 from kafkalog.segments.moment import Moment
-from kafkalog.tables import TABLES, Table
-from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS
+from kafkalog.segments.selection import Selection
+from kafkalog.tables.change_tables import CHANGES
+from kafkalog.tables.dump_tables import BATCHES, RECORDS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.internal_tables import COMMITTED, GROUPS, SHARE_OFFSETS, TRANSITIONS
 from kafkalog.tables.metadata_tables import BROKERS, CONFIGS, FEATURES, LEADERSHIP, TOPICS
 from kafkalog.tables.space_tables import SPACE
-from kafkalog.tables.verify_tables import VERIFY_TABLES
+from kafkalog.tables.verify_tables import FILES, RESTORABLE
 from kafkalog.tables.writer_tables import WRITERS
-from kafkalog.unread import leaves_complete
 
 if TYPE_CHECKING:
+    import threading
+
+    from kafkalog import rows
     from kafkalog.auditing.incidents import Verdict
-    from kafkalog.auditing.transactions import Summary
+    from kafkalog.auditing.space import Space
     from kafkalog.auditing.verification import Verification
-    from kafkalog.reports import AuditSource, MadeSource
-    from kafkalog.segments.blocks import Rows
-    from kafkalog.tables.arrow import ArrowTable, RecordBatch
+    from kafkalog.findings import Finding
+    from kafkalog.kafka.batch import Record
 
 __all__ = [
+    "AuditResult",
+    "DiffResult",
+    "GroupsResult",
+    "HowToRead",
     "Judged",
-    "Result",
+    "LogDirs",
+    "MetadataResult",
+    "ProducersResult",
+    "RecordsResult",
+    "RestorableResult",
+    "SpaceResult",
     "TransactionSettings",
-    "audit",
-    "groups",
-    "metadata",
-    "producers",
-    "remote_store",
-    "space",
-    "transactions",
-    "verify",
+    "TransactionsResult",
+    "VerifyResult",
+    "open",
 ]
 
-Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-Row = tuple[Any, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """Tables by name, and what is wrong with the evidence.
-
-    `worst` is the highest severity of the findings, None without any; `complete` says whether all could be read.
-    """
-
-    tables: tuple[str, ...]
-    findings: list[Finding]
-    worst: Severity | None
-    complete: bool
-    _rows: Callable[[str], Iterable[Row]] = field(repr=False)
-    _batches: Callable[[str], Iterable[RecordBatch]] = field(repr=False)
-
-    def rows(self, table: str) -> Iterator[dict[str, Any]]:
-        """Yield a table's rows as dictionaries by column name, in the order of columns; an absent value is None.
-
-        Raises KeyError for a table that this result does not have.
-        """
-        names = self._table(table).names
-        return (dict(zip(names, row, strict=True)) for row in self._rows(table))
-
-    def arrow(self, table: str) -> ArrowTable:
-        """Return a table as Arrow, typed as ``kafkalog schema`` says. Needs pyarrow.
-
-        Raises KeyError for a table that this result does not have.
-        """
-        from kafkalog.tables.arrow import arrow_schema, arrow_table
-
-        return arrow_table(self._batches(table), arrow_schema(self._table(table)))
-
-    def _table(self, name: str) -> Table:
-        if name not in self.tables:
-            raise KeyError(f"this result has no table {name!r}: it has {', '.join(self.tables)}")
-        return TABLES[name]
-
-
-@dataclass(frozen=True, slots=True)
-class Judged(Result):
-    """A result with its verdict, that of the command's first line and exit status."""
-
-    source: AuditSource
-
-    @property
-    def verdict(self) -> Verdict:
-        """Return the worst that holds as a word, and the sentence that says what, where and since when."""
-        from kafkalog.reports import first_screen
-
-        return first_screen(self.source, self.incidents).verdict
-
-    @property
-    def incidents(self) -> list[dict[str, Any]]:
-        """Return what happened, worst first: the rows of the table ``incidents``."""
-        return list(self.rows(INCIDENTS.name))
+PathLike = str | os.PathLike[str]
+Row_co = TypeVar("Row_co", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,275 +73,446 @@ class TransactionSettings:
     state_partitions: int | None = None
 
 
-def audit(
-    paths: Paths, *, now: int | str | None = None, snapshot: bool = False, copy_minutes: float = 10.0,
-    settings: TransactionSettings | None = None, jobs: int | None = 1, limits: Limits | None = None,
-    since: str | os.PathLike[str] | None = None,
-) -> Judged:  # fmt: skip
-    """Report what happened to every transaction and offset under log directories, like ``kafkalog txn-audit``.
+class HowToRead(TypedDict, total=False):
+    """How inputs are read, and who is told; ``kafkalog.open`` says what each means."""
 
-    `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. `settings` are the
-    brokers' where they are not Kafka's defaults. With `jobs` above 1,
-    processes read segments; 0 stands for all processors, None for the command's default. Of segments that are the same
-    as in the output of an earlier audit, `since`, its scans are taken; raises UnsupportedError if it has none. An input
-    that could not be read is a finding, and raises nothing.
+    limits: Limits | None
+    jobs: int | None
+    on_progress: Callable[[Progress], object] | None
+    cancel: threading.Event | None
+    on_finding: Callable[[Finding], object] | None
 
-    >>> kafkalog.audit("fixtures/v2.8-hanging/data").verdict.word
+
+def open(  # noqa: A001  # as gzip's, it is called by its module's name
+    paths: PathLike | Sequence[PathLike], *, topics: str | Sequence[str] | None = None,
+    partitions: int | range | Sequence[int] | None = None, remote: PathLike | None = None,
+    remote_layout: str | None = None, storage_options: dict[str, str | bool] | None = None,
+    **how: Unpack[HowToRead],
+) -> LogDirs:  # fmt: skip
+    """Name log directories, partitions, or files of a broker, local or in an object store; nothing is read yet.
+
+    `topics` are names or patterns, and with `partitions` all answers are about these alone. `remote` is the remote
+    store of tiered storage, a directory or a URI, `remote_layout` a pattern of its objects' names. `storage_options`
+    say how stores are reached: ``endpoint``, ``region``, ``anonymous``. `limits` bound the memory of a batch. With
+    `jobs` above 1, processes read segments: 0 stands for all processors, None for the command's default.
+
+    What is wrong with a file is a `Finding`, and never raised: it is in the `outcome` of an answer. While records and
+    batches are read, `on_finding` is called with each; without it those above a note are a `FindingWarning`.
+
+    `on_progress` is called with a `Progress` as bytes are read; once `cancel` is set, what reads raises
+    CancelledError. Raises InvalidInputError for what is no path, and UnsupportedError for a layout that is none.
+
+    >>> logs = kafkalog.open("fixtures/v2.8-hanging/data", topics="ledger")
+    >>> {record.topic for record in logs.records(outcome="hanging")}
+    {'ledger'}
+    >>> logs.audit().outcome.verdict.word
     'BLOCKED'
     """
-    from kafkalog.auditing.incidents import batches_of_audit
-    from kafkalog.auditing.pipeline import KeptScans, scans_of_audit
-    from kafkalog.auditing.pipeline import audit as run
-    from kafkalog.auditing.transactions import AuditOptions, Summary
-    from kafkalog.reports import source_of
+    from kafkalog.log_dirs.remote_store import LayoutError, remote_of
 
-    settings = settings or TransactionSettings()
-    options = AuditOptions(
-        limits or Limits(), jobs, snapshot, round(copy_minutes * 60_000), _ms(now), settings.max_timeout_ms,
-        settings.state_partitions,
-    )  # fmt: skip
-    earlier = () if since is None else (scans_of_audit(os.fspath(since)),)
-    found = run(_paths(paths), options, kept=KeptScans(earlier=earlier, begun_ms=time.time_ns() // 1_000_000))
-    findings = list(found.findings())
-    summary = Summary.of(found)
-    return _judged(summary, source_of(found, summary), AUDIT_TABLES, findings, partial(batches_of_audit, found))
-
-
-@contextmanager
-def remote_store(path: str | os.PathLike[str], layout: str | None = None) -> Iterator[None]:
-    """Let log directories that are opened in the context have this remote store of tiered storage, like ``--remote``.
-
-    It is a directory or a URI; `layout` is a pattern of its objects' names, like ``--remote-layout``, else it is found
-    by what is there. Rows of generators are to be taken in the context. Raises UnsupportedError for a pattern that is
-    none; a store that can't be read is a finding.
-
-    Nothing is read before a call asks for a log.
-
-    >>> with kafkalog.remote_store("fixtures/tiered-missing/remote"):
-    ...     tiered = kafkalog.audit("fixtures/tiered-missing/data")
-    >>> tiered.complete
-    True
-    """
-    from kafkalog.log_dirs.remote_store import LayoutError, remote_given, remote_of
-
+    given = [paths] if isinstance(paths, str | os.PathLike) or hasattr(paths, "read") else list(paths)
+    if not given:
+        raise InvalidInputError("no path is given: name log directories, partitions' directories or files")
     try:
-        remote = remote_of(path, layout)
+        store = remote_of(remote, remote_layout)
     except LayoutError as error:
         raise UnsupportedError(str(error)) from error
-    with remote_given(remote):
-        yield
-
-
-def verify(
-    paths: Paths, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
-    replicas: bool = False, mirror: bool | Sequence[str] = False, restorable: bool | str = False,
-    jobs: int | None = 1, limits: Limits | None = None,
-) -> Judged:  # fmt: skip
-    """Report whether log directories, partitions and single files are whole, like ``kafkalog verify``.
-
-    `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share, `mirror`
-    those of the first path's cluster with their mirrors in the others, by name or by rules as ``["orders=eu.orders"]``.
-    `restorable` says whether brokers can go on from the directories; as ``"4.3.1"`` it is the release of the brokers.
-    An input that could not be read is a finding, and raises nothing; UnsupportedError is raised where it can't be told
-    which input is the source.
-
-    >>> kafkalog.verify("fixtures/v2.8-hanging/data").complete
-    True
-    """
-    from kafkalog.auditing.verification import VerifyOptions
-    from kafkalog.auditing.verification import verify as run
-    from kafkalog.reports import source_of_verification
-
-    found = run(_paths(paths), VerifyOptions(limits or Limits(), depth, hashed, jobs, replicas))
-    if mirror:
-        from kafkalog.queries.mirrors import compare_mirror
-
-        compare_mirror(_paths(paths), limits or Limits(), () if mirror is True else mirror, jobs).add_to(found)
-    if restorable:
-        release = None if restorable is True else restorable
-        add_restorable(found, _paths(paths), limits or Limits(), jobs, release)
-    findings = list(found.findings())
-    source = source_of_verification(found)
-    return _judged(found.summary(), source, VERIFY_TABLES, findings, _batched(source.cells))
-
-
-def add_restorable(
-    found: Verification, paths: Sequence[str], limits: Limits, jobs: int | None = None, kafka_version: str | None = None
-) -> None:
-    """Add to a verification of paths whether brokers can go on from them: what their audit, and a start, make of them.
-
-    Raises UnsupportedError for a `kafka_version` that is none.
-    """
-    from kafkalog.auditing.incidents import incidents_of_audit
-    from kafkalog.auditing.pipeline import audit as run
-    from kafkalog.auditing.starting import judge_restorable, release_of
-    from kafkalog.auditing.transactions import AuditOptions
-
-    release = None if kafka_version is None else release_of(kafka_version)
-    audited = run(paths, AuditOptions(limits, jobs))
-    judged = judge_restorable(audited, incidents_of_audit(audited), found.findings(), paths, limits, jobs, release)
-    found.take_restorable(judged, audited.refused)
-
-
-def transactions(
-    paths: Paths, *, offset: int | None = None, time: int | str | None = None,
-    tables: Sequence[str] = (TRANSITIONS.name,), limits: Limits | None = None, jobs: int | None = 1,
-) -> Result:  # fmt: skip
-    """Show each step of each transactional id, like ``kafkalog transactions``.
-
-    With an `offset` or a `time`, only the step that each id was in then. `jobs` is as in ``audit``. Raises
-    NothingMatchesError for one before the first record.
-
-    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
-    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times and durations are ms.
-
-    >>> next(kafkalog.transactions("fixtures/v2.8-hanging/data").rows("transitions"))["transactional_id"]
-    'tx-a'
-    """
-    from kafkalog.auditing.topics import transition_rows
-
-    return _result(transition_rows(_paths(paths), _moment(offset, time), limits, tables, jobs=jobs), tables)
-
-
-def groups(
-    paths: Paths, *, offset: int | None = None, time: int | str | None = None, group: str | None = None,
-    tables: Sequence[str] = (GROUPS.name, COMMITTED.name, SHARE_OFFSETS.name), limits: Limits | None = None,
-    jobs: int | None = 1, lag: bool = True,
-) -> Result:  # fmt: skip
-    """Show groups and their committed offsets, like ``kafkalog groups``; of a `group`, or as of a moment.
-
-    Without a moment they are compared with the partitions' logs, unless there is no `lag`. `group` is a name or a
-    pattern, `jobs` is as in ``audit``. Raises NothingMatchesError if no group matches, and for a
-    moment before the first record.
-
-    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
-    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times in rows are ms since
-    1970.
-
-    >>> path = "fixtures/k4-m-metadata-groups-44/data"
-    >>> [row["group"] for row in kafkalog.groups(path, lag=False).rows("groups")]
-    ['share-riders-stock.38']
-    """
-    from kafkalog.auditing.topics import group_rows
-
-    return _result(group_rows(_paths(paths), _moment(offset, time), limits, _one(group), tables, jobs, lag=lag), tables)
-
-
-def metadata(
-    paths: Paths, *, offset: int | None = None, time: int | str | None = None, topic: str | None = None,
-    tables: Sequence[str] = (BROKERS.name, FEATURES.name, TOPICS.name, CONFIGS.name, LEADERSHIP.name),
-    limits: Limits | None = None,
-) -> Result:  # fmt: skip
-    """Show brokers, topics, leaders and settings, like ``kafkalog metadata``; of a `topic`, or as of a moment.
-
-    `topic` is a name or a pattern. Raises NothingMatchesError if no topic matches, and for a moment before
-    the first record.
-
-    `paths` is a directory or several; `offset` is a log offset, `time` ms since 1970, ISO-8601 or relative, as ``-1h``.
-    `limits` bound the memory of a batch, in bytes; by default they are those of `Limits()`. Times in rows are ms since
-    1970.
-
-    >>> [row["topic"] for row in kafkalog.metadata("fixtures/k4-m-metadata-groups-44/data").rows("topics")]
-    ['__consumer_offsets', '__share_group_state', '__transaction_state', 'invoices-meters.29', 'stock-clicks.24']
-    """
-    from kafkalog.auditing.topics import metadata_view
-
-    return _result(metadata_view(_paths(paths), _moment(offset, time), limits, _one(topic), tables), tables)
-
-
-def producers(
-    paths: Paths, *, topic: str | None = None, by: Literal["minute", "hour", "day"] | None = None,
-    tables: Sequence[str] = (WRITERS.name,), limits: Limits | None = None, jobs: int | None = 1,
-) -> Result:  # fmt: skip
-    """Say who wrote to topics and how much, like ``kafkalog producers``; to a `topic`, or to all but internal ones.
-
-    `topic` is a name or a pattern, `by` the time that the table ``rates`` counts by, `jobs` is as in ``audit``. Raises
-    NothingMatchesError if no topic matches.
-
-    `paths` is a directory or several. `limits` bound the memory of a batch, in bytes; by default they are those of
-    `Limits()`. Sizes are bytes, times ms since 1970.
-
-    >>> path = "fixtures/v2.8-hanging/data"
-    >>> [(row["producer_id"], row["records"]) for row in kafkalog.producers(path).rows("writers")]
-    [(0, 22), (1, 12), (2, 11), (3, 13), (4, 2)]
-    """
-    from kafkalog.auditing.topics import writer_rows
-
-    return _result(writer_rows(_paths(paths), _one(topic), by, limits, tables, jobs), tables)
-
-
-def space(
-    paths: Paths, *, now: int | str | None = None, keys: bool = False,
-    server_properties: str | os.PathLike[str] | None = None, topic_configs: str | os.PathLike[str] | None = None,
-    tables: Sequence[str] = (SPACE.name,), limits: Limits | None = None,
-) -> Result:  # fmt: skip
-    """Say where the bytes are and what holds those that can be freed, like ``kafkalog space``.
-
-    `keys` reads the keys of all partitions, not only of those below 64 MiB. Settings that the metadata log does not
-    have are read from the two files. Raises UnreadableError if one of these can't be read.
-
-    `paths` is a directory or several, `now` as for `audit`. `limits` bound the memory of a batch, in bytes; by default
-    they are those of `Limits()`. Sizes are bytes.
-
-    >>> next(kafkalog.space("fixtures/v2.8-hanging/data").rows("space"))["cause"]
-    'active-segment'
-    """
-    from kafkalog.auditing.incidents import items_of_space
-    from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
-
-    options = SpaceOptions(
-        limits or Limits(), _ms(now), keys,
-        {} if server_properties is None else read_broker_properties(server_properties),
-        {} if topic_configs is None else read_topic_configs(os.fspath(topic_configs)),
+    access = Access(
+        tuple(map(_path, given)), store, _storage(storage_options), how.get("limits") or Limits(), how.get("jobs", 1),
+        how.get("on_progress"), how.get("cancel"), how.get("on_finding"),
     )  # fmt: skip
-    found = measure(_paths(paths), options)
-    return _result(items_of_space(found, tables), tables)
+    return LogDirs(access, Narrowing(listed(topics), _ranges(partitions)))
 
 
-def _paths(paths: Paths) -> list[str]:
-    return [os.fspath(path) for path in ([paths] if isinstance(paths, str | os.PathLike) else paths)]
+def _path(path: object) -> str:
+    if hasattr(path, "read"):
+        raise InvalidInputError(
+            "an open file is no path: name the file, or read a segment from it with"
+            " kafkalog.scan_source(kafkalog.StreamSource(file))"
+        )
+    if not isinstance(path, str | os.PathLike):
+        raise InvalidInputError(f"{path!r} is no path: a path is a str, as a URI is, or an os.PathLike")
+    found = os.fspath(path)
+    if not isinstance(found, str):
+        raise InvalidInputError(f"{path!r} is a path of bytes: give it as str, as os.fsdecode does")
+    return found
 
 
-def _ms(time: int | str | None) -> When | None:
-    return time_of(time) if isinstance(time, str) else time
+def _storage(options: dict[str, str | bool] | None) -> Any:
+    if not options:
+        return None
+    from kafkalog.files.object_stores import StorageOptions
+
+    known = StorageOptions.__slots__
+    if unknown := [name for name in options if name not in known]:
+        raise InvalidInputError(f"storage_options has no {unknown[0]!r}: it has {', '.join(known)}")
+    return StorageOptions(**options)  # type: ignore[arg-type]  # the store says what is wrong with a value
+
+
+def _ranges(partitions: int | range | Sequence[int] | None) -> tuple[range, ...]:
+    numbers = () if partitions is None else (partitions,) if isinstance(partitions, int) else partitions
+    return (numbers,) if isinstance(numbers, range) else tuple(range(one, one + 1) for one in numbers)
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirs:
+    """Log directories that can be asked; each answer is lazy, and reads them when its rows or its outcome are."""
+
+    _access: Access
+    _narrowing: Narrowing = EVERYTHING
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """Return the paths that were given."""
+        return self._access.paths
+
+    def records(self, *, with_outcome: bool | None = None, **question: Unpack[Question]) -> RecordsResult:
+        """Ask for the records, control records included, in the order of topics, partitions and offsets.
+
+        Iteration gives `Record`: keys and values as bytes, and where and what became of it. Of several replicas of a
+        partition the one that consumers read is meant. What became of a record takes a second reading of all logs:
+        `with_outcome` says whether it is wanted, by default of directories and where the question needs it.
+        """
+        return RecordsResult(RecordRun(self._access, self._narrowing, RECORDS, question, with_outcome), RECORDS)
+
+    def batches(self, *, with_outcome: bool | None = None, **question: Unpack[Question]) -> Result[rows.BatchesRow]:
+        """Ask for the headers of batches, of those that may have a record that the question means."""
+        return Result(RecordRun(self._access, self._narrowing, BATCHES, question, with_outcome), BATCHES)
+
+    def find(self, **question: Unpack[Question]) -> RecordsResult:
+        """Ask where records are, as ``kafkalog find``: no control records, and none is an answer, too.
+
+        What any given replica has is found, once, whichever of them consumers read.
+
+        The outcome's status is 0 if there are some, 1 if there are none, 3 if something could not be read.
+        """
+        besides = Selection(data_only=True)
+        return RecordsResult(
+            RecordRun(self._access, self._narrowing, RECORDS, question, True, besides, kind="find"), RECORDS
+        )
+
+    def extract(
+        self, *, view: Literal["read-committed", "read-uncommitted"] | None = None, lost: bool = False,
+        incident: str | None = None, **question: Unpack[Question],
+    ) -> RecordsResult:  # fmt: skip
+        """Ask for records to replay, as ``kafkalog extract``: by default what read_committed consumers are given.
+
+        `lost` are those that one replica has and the log that counts has not, `incident` is the id of one that an audit
+        found: its records. A view excludes these, and an outcome. Raises InvalidInputError for what does not go
+        together.
+        """
+        if (lost or incident or question.get("outcome")) and view is not None:
+            raise InvalidInputError("view does not go with outcome, lost and incident: these say which records")
+        if lost and incident:
+            raise InvalidInputError("lost and incident exclude each other")
+        committed = view != "read-uncommitted" and not (lost or incident or question.get("outcome"))
+        besides = Selection(data_only=True, visible_only=committed)
+        stake = (incident,) if lost or incident else None
+        run = RecordRun(self._access, self._narrowing, RECORDS, question, True, besides, stake, "extract")
+        return RecordsResult(run, RECORDS)
+
+    def audit(
+        self, *, now: int | str | None = None, snapshot: bool = False, copy_minutes: float = 10.0,
+        settings: TransactionSettings | None = None, since: PathLike | None = None,
+    ) -> AuditResult:  # fmt: skip
+        """Ask what happened to every transaction and offset, as ``kafkalog txn-audit``; the rows are its incidents.
+
+        `now` is ms since 1970, ISO-8601, or relative to the newest time that a broker wrote: ``-1h``. `settings` are
+        the brokers' where they are not Kafka's defaults. Of segments that are the same as in the output of an earlier
+        audit, `since`, its scans are taken.
+        """
+        from kafkalog.auditing.transactions import AuditOptions
+
+        settings = settings or TransactionSettings()
+        options = AuditOptions(
+            self._access.limits, self._access.jobs, snapshot, round(copy_minutes * 60_000), _ms("now", now),
+            settings.max_timeout_ms, settings.state_partitions,
+        )  # fmt: skip
+        earlier = None if since is None else os.fspath(since)
+        return AuditResult(AuditRun(self._access, self._narrowing, options, earlier), INCIDENTS)
+
+    def verify(
+        self, *, depth: Literal["frame", "records"] = "records", hashed: Literal["sha256"] | None = None,
+        replicas: bool = False, mirror: bool | Sequence[str] = False,
+    ) -> VerifyResult:  # fmt: skip
+        """Ask whether all is whole, as ``kafkalog verify``; the rows are those of the files.
+
+        `hashed` computes every file's checksum, `replicas` compares the partitions that several directories share,
+        `mirror` those of the first path's cluster with their mirrors in the others, by name or by rules as
+        ``["orders=eu.orders"]``.
+        """
+        self._all_of_it("verify")
+
+        def run() -> Verification:
+            from kafkalog.auditing.verification import VerifyOptions, verify
+
+            paths, limits, jobs = list(self.paths), self._access.limits, self._access.jobs
+            found = verify(paths, VerifyOptions(limits, depth, hashed, jobs, replicas))
+            if mirror:
+                from kafkalog.queries.mirrors import compare_mirror
+
+                compare_mirror(paths, limits, () if mirror is True else mirror, jobs).add_to(found)
+            return found
+
+        return VerifyResult(VerifyRun(self._access, run), FILES)
+
+    def restorable(self, *, kafka_version: str | None = None) -> RestorableResult:
+        """Ask whether brokers can go on from the directories, as ``kafkalog verify --restorable``.
+
+        `kafka_version` is the release of the brokers that are to be started.
+        """
+        self._all_of_it("restorable")
+
+        def run() -> Verification:
+            from kafkalog.auditing.verification import VerifyOptions, verify
+
+            paths, limits, jobs = list(self.paths), self._access.limits, self._access.jobs
+            found = verify(paths, VerifyOptions(limits, "records", None, jobs, False))
+            add_restorable(found, paths, limits, jobs, kafka_version)
+            return found
+
+        return RestorableResult(VerifyRun(self._access, run), RESTORABLE)
+
+    def diff(self, other: LogDirs | PathLike | Sequence[PathLike]) -> DiffResult:
+        """Ask what changed from these to the `other` ones, which are newer, as ``kafkalog diff``.
+
+        Either may be the output of an audit. The rows are the changes.
+        """
+        self._all_of_it("diff")
+        newer = other if isinstance(other, LogDirs) else open(other)
+        newer._all_of_it("diff")
+        return DiffResult(DiffRun(self._access, newer.paths), CHANGES)
+
+    def transactions(
+        self, *, offset: int | None = None, time: int | str | None = None,
+        transactional_id: str | Sequence[str] | None = None,
+    ) -> TransactionsResult:  # fmt: skip
+        """Ask for each step of each transactional id, as ``kafkalog transactions``; or as of an offset or a time.
+
+        `time` is ms since 1970, ISO-8601 or relative, as ``-1h``. Rows raise NothingMatchesError for a moment before
+        the first record, and if no id matches.
+        """
+        from kafkalog.auditing.topics import transition_rows
+
+        moment, access = _moment(offset, time), self._access
+
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return transition_rows(
+                access.paths, moment, access.limits, tables, listed(transactional_id), jobs=access.jobs
+            )
+
+        return TransactionsResult(ItemsRun(access, self._narrowing, (TRANSITIONS,), items), TRANSITIONS)
+
+    def groups(
+        self, *, group: str | Sequence[str] | None = None, offset: int | None = None, time: int | str | None = None,
+        lag: bool = True,
+    ) -> GroupsResult:  # fmt: skip
+        """Ask for groups and their committed offsets, as ``kafkalog groups``; of a `group`, or as of a moment.
+
+        Without a moment they are compared with the partitions' logs, unless there is no `lag`. `group` is a name or a
+        pattern, or some. Rows raise NothingMatchesError if no group matches, and for a moment before the first record.
+        """
+        from kafkalog.auditing.topics import group_rows
+
+        moment, access, wanted = _moment(offset, time), self._access, listed(group)
+
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return group_rows(access.paths, moment, access.limits, wanted, tables, access.jobs, lag=lag)
+
+        return GroupsResult(ItemsRun(access, self._narrowing, (GROUPS, COMMITTED, SHARE_OFFSETS), items), GROUPS)
+
+    def metadata(self, *, offset: int | None = None, time: int | str | None = None) -> MetadataResult:
+        """Ask for topics, brokers, leaders and settings over time, as ``kafkalog metadata``; or as of a moment."""
+        from kafkalog.auditing.topics import metadata_view
+
+        moment, access, topics = _moment(offset, time), self._access, self._narrowing.topics
+
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return metadata_view(access.paths, moment, access.limits, topics, tables)
+
+        return MetadataResult(
+            ItemsRun(
+                access, replace(self._narrowing, topics=()), (BROKERS, FEATURES, TOPICS, CONFIGS, LEADERSHIP), items
+            ),
+            TOPICS,
+        )
+
+    def producers(self, *, by: Literal["minute", "hour", "day"] | None = None) -> ProducersResult:
+        """Ask who wrote to topics and how much, as ``kafkalog producers``; without topics, to all but internal ones.
+
+        `by` is the time that the table ``rates`` counts by.
+        """
+        from kafkalog.auditing.topics import writer_rows
+
+        access, topics = self._access, self._narrowing.topics
+
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return writer_rows(access.paths, topics, by, access.limits, tables, access.jobs)
+
+        return ProducersResult(ItemsRun(access, replace(self._narrowing, topics=()), (WRITERS,), items), WRITERS)
+
+    def space(
+        self, *, now: int | str | None = None, keys: bool = False, server_properties: PathLike | None = None,
+        topic_configs: PathLike | None = None,
+    ) -> SpaceResult:  # fmt: skip
+        """Ask where the bytes are and what holds those that can be freed, as ``kafkalog space``.
+
+        `keys` reads the keys of all partitions, not only of those below 64 MiB. Settings that the metadata log does not
+        have are read from the two files: their rows raise UnreadableError where these can't be read.
+        """
+        from kafkalog.auditing.incidents import items_of_space
+        from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
+
+        access, when = self._access, _ms("now", now)
+
+        @cache
+        def measured() -> Space:
+            options = SpaceOptions(
+                access.limits, when, keys,
+                {} if server_properties is None else read_broker_properties(server_properties),
+                {} if topic_configs is None else read_topic_configs(os.fspath(topic_configs)),
+            )  # fmt: skip
+            return measure(list(access.paths), options)
+
+        def items(tables: tuple[str, ...]) -> Iterable[Item]:
+            return items_of_space(measured(), tables)
+
+        return SpaceResult(ItemsRun(access, self._narrowing, (SPACE,), items), SPACE)
+
+    def _all_of_it(self, what: str) -> None:
+        if self._narrowing:
+            raise UnsupportedError(
+                f"{what} is about whole directories: open them without topics and partitions, or open a partition's"
+            )
+
+
+class RecordsResult(Result["Record"]):
+    """Records: iteration gives each as a `Record`, with bytes; tables and files have the columns of ``records``."""
+
+    _run: RecordRun
+
+    def __iter__(self) -> Iterator[Record]:
+        return self._run.records()
+
+
+class Judged(Result[Row_co]):
+    """A result with a verdict; its tables are attributes, each again a result."""
+
+    findings: OfTable[rows.FindingsRow] = OfTable()
+    incidents: OfTable[rows.IncidentsRow] = OfTable()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Return the worst that holds as a word, and the sentence that says what, where and since when."""
+        found = self.outcome.verdict
+        assert found is not None
+        return found
+
+    def _title(self) -> str:
+        return self.verdict.headline
+
+
+class AuditResult(Judged["rows.IncidentsRow"]):
+    """An audit; iteration gives its incidents, worst first."""
+
+    transactions: OfTable[rows.TransactionsRow] = OfTable()
+    partitions: OfTable[rows.PartitionsRow] = OfTable()
+    gaps: OfTable[rows.GapsRow] = OfTable()
+    leaders: OfTable[rows.LeadersRow] = OfTable()
+    remote_segments: OfTable[rows.RemoteSegmentsRow] = OfTable()
+    producers: OfTable[rows.ProducersRow] = OfTable()
+    coordinator: OfTable[rows.CoordinatorRow] = OfTable()
+    visible: OfTable[rows.VisibleRow] = OfTable()
+
+
+class VerifyResult(Judged["rows.FilesRow"]):
+    """A verification; iteration gives its files."""
+
+    files: OfTable[rows.FilesRow] = OfTable()
+    logs: OfTable[rows.LogsRow] = OfTable()
+    extents: OfTable[rows.ExtentsRow] = OfTable()
+    replicas: OfTable[rows.ReplicasRow] = OfTable()
+    mirrors: OfTable[rows.MirrorsRow] = OfTable()
+
+
+class RestorableResult(Judged["rows.RestorableRow"]):
+    """Whether brokers can go on from a copy; iteration gives what each partition, group and topic would lose."""
+
+    restorable: OfTable[rows.RestorableRow] = OfTable()
+    files: OfTable[rows.FilesRow] = OfTable()
+
+
+class DiffResult(Judged["rows.ChangesRow"]):
+    """What changed between two copies; iteration gives the changes, `incidents` what got worse."""
+
+    changes: OfTable[rows.ChangesRow] = OfTable()
+
+
+class WithFindings(Result[Row_co]):
+    """A result whose findings are a table, too."""
+
+    findings: OfTable[rows.FindingsRow] = OfTable()
+
+
+class TransactionsResult(WithFindings["rows.TransitionsRow"]):
+    """Steps of transactional ids."""
+
+    transitions: OfTable[rows.TransitionsRow] = OfTable()
+    internal: OfTable[rows.InternalRow] = OfTable()
+
+
+class GroupsResult(WithFindings["rows.GroupsRow"]):
+    """Groups; what they committed is a table of its own."""
+
+    groups: OfTable[rows.GroupsRow] = OfTable()
+    committed: OfTable[rows.CommittedRow] = OfTable()
+    share_offsets: OfTable[rows.ShareOffsetsRow] = OfTable()
+    offsets: OfTable[rows.OffsetsRow] = OfTable()
+    commit_lines: OfTable[rows.CommitLinesRow] = OfTable()
+    commit_events: OfTable[rows.CommitEventsRow] = OfTable()
+    internal: OfTable[rows.InternalRow] = OfTable()
+
+
+class MetadataResult(WithFindings["rows.TopicsRow"]):
+    """A cluster's metadata; iteration gives its topics."""
+
+    topics: OfTable[rows.TopicsRow] = OfTable()
+    brokers: OfTable[rows.BrokersRow] = OfTable()
+    features: OfTable[rows.FeaturesRow] = OfTable()
+    configs: OfTable[rows.ConfigsRow] = OfTable()
+    leadership: OfTable[rows.LeadershipRow] = OfTable()
+    metadata: OfTable[rows.MetadataRow] = OfTable()
+
+
+class ProducersResult(WithFindings["rows.WritersRow"]):
+    """Who wrote; `rates` are numbers by time."""
+
+    writers: OfTable[rows.WritersRow] = OfTable()
+    rates: OfTable[rows.RatesRow] = OfTable()
+
+
+class SpaceResult(WithFindings["rows.SpaceRow"]):
+    """Where bytes are; iteration gives a row for each partition's directory."""
+
+    space: OfTable[rows.SpaceRow] = OfTable()
+    space_segments: OfTable[rows.SpaceSegmentsRow] = OfTable()
+    blockers: OfTable[rows.BlockersRow] = OfTable()
+    space_tiers: OfTable[rows.SpaceTiersRow] = OfTable()
+    next_start: OfTable[rows.NextStartRow] = OfTable()
+    transaction_costs: OfTable[rows.TransactionCostsRow] = OfTable()
+    producer_groups: OfTable[rows.ProducerGroupsRow] = OfTable()
+    clocks: OfTable[rows.ClocksRow] = OfTable()
+    topic_clocks: OfTable[rows.TopicClocksRow] = OfTable()
+    incidents: OfTable[rows.IncidentsRow] = OfTable()
+
+
+def _ms(name: str, time: int | str | None) -> When | None:
+    """Read a time that may be relative."""
+    try:
+        return time_of(time) if isinstance(time, str) else time
+    except ValueError as error:
+        raise InvalidInputError(f"{name}: {error}, or -1h for an hour before the newest") from error
 
 
 def _moment(offset: int | None, time: int | str | None) -> Moment | None:
-    return None if offset is None and time is None else Moment(offset, _ms(time))
-
-
-def _one(name: str | None) -> tuple[str, ...]:
-    return () if name is None else (name,)
-
-
-def _batched(rows: Callable[[str], Iterable[Row]]) -> Callable[[str], Iterable[RecordBatch]]:
-    def batches(table: str) -> Iterable[RecordBatch]:
-        from kafkalog.tables.arrow import arrow_batches, arrow_schema
-
-        return arrow_batches(rows(table), arrow_schema(TABLES[table]))
-
-    return batches
-
-
-def _judged(
-    summary: Summary, source: MadeSource, tables: Sequence[Table], findings: list[Finding],
-    batches: Callable[[str], Iterable[RecordBatch]],
-) -> Judged:  # fmt: skip
-    worst = max((finding.severity for finding in findings), default=None)
-    names = tuple(table.name for table in tables)
-    return Judged(names, findings, worst, summary.complete, source.cells, batches, source)
-
-
-def _result(items: Iterable[tuple[Table, Row] | Rows | Finding], tables: Sequence[str]) -> Result:
-    kept: defaultdict[str, list[Row]] = defaultdict(list)
-    findings: list[Finding] = []
-    for item in one_by_one(items):
-        if isinstance(item, Finding):
-            findings.append(item)
-        else:
-            kept[item[0].name].append(item[1])
-    kept[FINDINGS.name] = list(finding_rows(findings))
-    worst = max((finding.severity for finding in findings), default=None)
-    complete = all(leaves_complete(finding.code) for finding in findings)
-    rows = kept.__getitem__
-    return Result((*tables, FINDINGS.name), findings, worst, complete, rows, _batched(rows))
+    return None if offset is None and time is None else Moment(offset, _ms("time", time))

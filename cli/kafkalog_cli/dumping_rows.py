@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from kafkalog.exit_status import Outcome
     from kafkalog.log_dirs.log_directory import Place
     from kafkalog.tables import Table
-    from kafkalog_cli.render.row_formats import BlockSink
+    from kafkalog.writing.row_formats import BlockSink
     from kafkalog_cli.render.showing import Form, Showing
 
 __all__ = ["dump_folder", "dump_stream"]

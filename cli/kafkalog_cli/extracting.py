@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,9 +12,10 @@ import click
 
 from kafkalog import Finding, Limits, UnreadableError, UnsupportedError
 from kafkalog.exit_status import Outcome
-from kafkalog.files.names import OFFSETS_TOPIC, FileKind, parse_name
+from kafkalog.files.names import OFFSETS_TOPIC
 from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import many
+from kafkalog.queries.meant import files_at_stake
 from kafkalog.queries.reading import selected_blocks
 from kafkalog.queries.replays import Unfit, console_command, console_line, copy_batches
 from kafkalog.segments.selection import Met
@@ -34,7 +34,6 @@ __all__ = [
     "at_stake",
     "counted",
     "groups_beside",
-    "left_out",
     "left_to_others",
     "since_log_start",
     "write_console",
@@ -62,29 +61,15 @@ def at_stake(found: FoundFiles, filters: RecordFilters, incident_id: str | None)
 
     Raises UsageError where no directories were given, NothingMatchesError if no incident has this id.
     """
-    from kafkalog.queries.at_stake import files_lost, files_of_incident
-
     if found.logs is None or found.logs.audit is None:
         raise click.UsageError("--lost and --incident need directories.")
-    files = files_lost(found.logs) if incident_id is None else files_of_incident(found.logs.audit, incident_id)
-    narrowing = Narrowing(filters.topics, filters.partitions)
-    wanted = [one for one in files if one.fates is not None and narrowing.log(one.fates.topic, one.fates.partition)]
+    wanted = files_at_stake(found.logs, Narrowing(filters.topics, filters.partitions), incident_id)
     return replace(found, files=tuple(one.path for one in wanted), given={one.path: one for one in wanted})
 
 
 def since_log_start(found: FoundFiles) -> FoundFiles:
     """Return the files with what consumers are given whatever became of it: what is before a log's start is deleted."""
     return replace(found, given={path: file.since_log_start() for path, file in found.given.items()})
-
-
-def left_out(found: FoundFiles) -> Iterator[str]:
-    """Say of which segments it is not known what consumers were given; a KRaft snapshot is given to none."""
-    for path, file in found.given.items():
-        if not file.is_of_log and parse_name(os.path.basename(path)).kind is FileKind.LOG:
-            yield (
-                f"{path}: in no partition's directory, so it is not known what read_committed consumers are given: its"
-                " records are left out; --view read-uncommitted has them"
-            )
 
 
 def apart(found: FoundFiles) -> tuple[FoundFiles, FoundFiles]:
@@ -189,12 +174,12 @@ def groups_beside(found: FoundFiles, paths: Sequence[str], limits: Limits) -> It
     logs = (log.partition.directory.topic for cluster in audit.clusters for log in cluster.logs)
     if OFFSETS_TOPIC not in logs:
         return
-    from kafkalog import groups
+    import kafkalog
 
     said = {what: defaultdict[str, list[str]](list) for what in (_PAST, _PART, _BEFORE)}
-    for row in groups(paths, tables=("committed",), limits=limits).rows("committed"):
-        place = row["topic"], row["partition"]
-        if place not in met.places or row["offset"] is None:
+    for row in kafkalog.open(paths, limits=limits).groups().committed:
+        place = row["topic"] or "", -1 if row["partition"] is None else row["partition"]
+        if place not in met.places or row["offset"] is None or row["group"] is None:
             continue
         first, last = met.places[place]
         what = _PAST if row["offset"] > last else _PART if row["offset"] > first else _BEFORE

@@ -21,7 +21,7 @@ from kafkalog.version import version_line
 if TYPE_CHECKING:
     import click
 
-    from kafkalog_cli.progress import Progress
+    from kafkalog_cli.progress import ShownProgress
 
 __all__ = ["Signals", "main"]
 
@@ -146,14 +146,14 @@ def _ended(command: click.Command | None, signals: Signals) -> int:
 
 def _run(command: click.Command | None, signals: Signals) -> int:
     from kafkalog.files.watch import set_watch
-    from kafkalog_cli.progress import Progress
+    from kafkalog_cli.progress import ShownProgress
 
     if command is None:
         from kafkalog_cli.group import cli
 
         command = cli
     stdout, stderr = sys.stdout, sys.stderr
-    progress = Progress()
+    progress = ShownProgress()
     set_watch(progress)
     try:
         try:
@@ -174,7 +174,7 @@ def _run(command: click.Command | None, signals: Signals) -> int:
     return int(result or 0)
 
 
-def _status_of(error: Exception | KeyboardInterrupt, progress: Progress, signals: Signals) -> int:
+def _status_of(error: Exception | KeyboardInterrupt, progress: ShownProgress, signals: Signals) -> int:
     """Say what ended the command, and return the exit status that it has."""
     import click
 

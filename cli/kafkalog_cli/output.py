@@ -19,16 +19,13 @@ from kafkalog.escape import escape, escape_line
 from kafkalog.files.names import local_path, unpacked_places
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding, Severity
+from kafkalog.writing.new_file import NewFile, already_there
 
 if TYPE_CHECKING:
     from pathlib import Path
-    from types import TracebackType
-
-    from _typeshed import SupportsWrite
 
 __all__ = [
     "STDOUT",
-    "Buffer",
     "NothingToWriteError",
     "PipeClosedError",
     "Target",
@@ -83,7 +80,7 @@ def _to_stderr(line: str) -> None:
 class _Checked:
     """A stream whose failures are OutputErrors and PipeClosedErrors: click treats an OSError in its own way."""
 
-    def __init__(self, stream: BinaryIO | _NewFile, name: str) -> None:
+    def __init__(self, stream: BinaryIO | NewFile, name: str) -> None:
         self._stream = stream
         self._name = name
 
@@ -102,105 +99,6 @@ class _Checked:
             raise PipeClosedError from error
         except OSError as error:
             raise OutputError(f"{self._name}: {error.strerror}") from error
-
-
-class Buffer:
-    """Collects data for `out`; the kernel fills it, too: ``buffer[:used]`` is not written yet."""
-
-    def __init__(self, out: SupportsWrite[memoryview | bytes], size: int) -> None:
-        self.buffer = bytearray(size)
-        self.used = 0
-        self._out = out
-
-    def flush(self) -> None:
-        """Give all so far to `out`."""
-        if self.used:
-            self._out.write(memoryview(self.buffer)[: self.used])
-            self.used = 0
-
-    def write(self, data: bytes) -> None:
-        """Write data that is ready."""
-        if self.used + len(data) > len(self.buffer):
-            self.flush()
-        if len(data) > len(self.buffer):
-            self._out.write(data)
-            return
-        self.buffer[self.used : self.used + len(data)] = data
-        self.used += len(data)
-
-
-def _only_ours(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
-
-
-class _NewFile:
-    """A file that is made, under a temporary name beside its own, when the first byte comes; `keep` gives it its name.
-
-    What is not kept leaves nothing: no file, and none of the directories that were made for it.
-    """
-
-    def __init__(self, path: Path, *, replaces: bool) -> None:
-        from kafkalog.provenance import beside
-
-        self._path = path
-        self._replaces = replaces
-        self._place = path.absolute().parent.resolve() / path.name
-        self._temporary = beside(self._place)
-        self._made = contextlib.ExitStack()
-        self._file: BinaryIO | None = None
-
-    def __enter__(self) -> _NewFile:
-        return self
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, _error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        self._made.close()
-
-    def write(self, data: bytes | bytearray | memoryview) -> int:
-        return self._opened().write(data)
-
-    def flush(self) -> None:
-        if self._file is not None:
-            self._file.flush()
-
-    def keep(self) -> None:
-        """Give the file its name; one without a byte is an answer, too. Raises OSError, UnsupportedError."""
-        file = self._opened()
-        file.flush()
-        os.fsync(file.fileno())
-        mask = os.umask(0)
-        os.umask(mask)
-        os.fchmod(file.fileno(), 0o666 & ~mask)
-        if self._replaces:
-            os.replace(self._temporary, self._place)
-            return
-        try:
-            os.link(self._temporary, self._place)  # fails where a file of this name has come meanwhile
-        except FileExistsError as error:
-            raise _already(self._path) from error
-        except OSError:  # a file system without hard links
-            if os.path.lexists(self._place):
-                raise _already(self._path) from None
-            os.rename(self._temporary, self._place)
-
-    def _opened(self) -> BinaryIO:
-        if self._file is None:
-            from kafkalog.provenance import parents_made
-
-            self._made.enter_context(parents_made(self._place))
-            self._made.callback(self._remove)  # before it is there: a signal may come between
-            opened = open(self._temporary, "xb", opener=_only_ours)  # noqa: SIM115  # the stack closes it
-            self._file = self._made.enter_context(opened)
-        return self._file
-
-    def _remove(self) -> None:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self._temporary)
-
-
-def _already(path: Path) -> UnsupportedError:
-    return UnsupportedError(f"{path}: exists already; give a new name, or replace it with --overwrite")
 
 
 def _descriptor(path: Path) -> int | None:
@@ -288,7 +186,7 @@ class Target:
         if output is None or self.is_stream or output.is_dir():
             return
         if os.path.lexists(output) and not self.overwrite:
-            raise _already(output)
+            raise already_there(output)
 
     @contextlib.contextmanager
     def stream(self, inputs: Sequence[str]) -> Iterator[BinaryIO]:
@@ -317,7 +215,7 @@ class Target:
                     stream.flush()
                 return
             self._refuse_other_kinds(output)
-            with _NewFile(output, replaces=self.overwrite) as new:
+            with NewFile(output, replaces=self.overwrite) as new:
                 yield _Checked(new, str(output))  # type: ignore[misc]  # as above
                 new.keep()
         except OSError as error:

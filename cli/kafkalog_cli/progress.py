@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 from kafkalog.escape import escape
-from kafkalog.files.watch import Watch
+from kafkalog.files.watch import CountingWatch
 from kafkalog.findings import Finding, Severity
 from kafkalog.quantities import many
 
-__all__ = ["AFTER_S", "BETWEEN_S", "Progress"]
+__all__ = ["AFTER_S", "BETWEEN_S", "ShownProgress"]
 
 AFTER_S: Final = 1.0  # seconds of work before anything is drawn
 BETWEEN_S: Final = 0.1  # seconds
@@ -30,16 +30,15 @@ _INTERPRETED: Final = (
 )
 
 
-class Progress(Watch):
+class ShownProgress(CountingWatch):
     """Counts the bytes of a run's segments; draws after a second, unless data goes to the same terminal."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._shown = sys.stderr is not None and sys.stderr.isatty()
         # To scripts, too: who waits for one doesn't see it run.
         self._may_tell_form = sys.stderr is not None and not os.environ.get("KAFKALOG_PURE")
         self._begun = self._drawn = time.monotonic()
-        self._total = self._segments = self._read = self._done = 0
-        self._file = ""
         self._first: list[Finding] = []
         self._codes: Counter[str] = Counter()
         self._lines: set[str] = set()
@@ -49,19 +48,9 @@ class Progress(Watch):
     def begin(self, size: int, segments: int) -> None:
         if self._may_tell_form:
             self._say_if_interpreted()
-        self._total += size
-        self._segments += segments
+        super().begin(size, segments)
 
-    def at(self, file: str, position: int) -> None:
-        if file != self._file:
-            self._done += self._read
-            self._file = file
-        self._read = position
-        if self._shown:
-            self._draw()
-
-    def done(self, file: str, size: int) -> None:
-        self._done += size
+    def moved(self, file: str) -> None:
         if self._shown:
             self._draw(file)
 
@@ -87,7 +76,7 @@ class Progress(Watch):
         if form() == "interpreted":
             self.tell(_INTERPRETED)
 
-    def _draw(self, file: str = "") -> None:
+    def _draw(self, file: str) -> None:
         now = time.monotonic()
         if now - self._begun < AFTER_S or now - self._drawn < BETWEEN_S:
             return
@@ -100,12 +89,11 @@ class Progress(Watch):
                 TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(binary_units=True),
                 TransferSpeedColumn(), console=Console(stderr=True), transient=True,
             )  # fmt: skip
-            self._task = self._bar.add_task("", total=self._total or None)
+            self._task = self._bar.add_task("", total=self.total or None)
             self._bar.start()
         if self._task is not None:
-            shown = escape(os.sep.join((file or self._file).split(os.sep)[-2:]))
-            done = self._done + self._read
-            self._bar.update(self._task, completed=done, total=max(self._total, done) or None, description=shown)
+            shown, done = escape(os.sep.join(file.split(os.sep)[-2:])), self.read_bytes
+            self._bar.update(self._task, completed=done, total=max(self.total, done) or None, description=shown)
 
     def hide(self) -> None:
         if self._bar is not None:
@@ -118,12 +106,12 @@ class Progress(Watch):
 
     def so_far(self) -> Iterator[str]:
         """Say how much was read, and what was found in it, in lines; in none if nothing was read."""
-        if not self._total:
+        if not self.total:
             return
-        done = min(self._done + self._read, self._total)
-        segments = f"{many(self._segments, 'file')}"
+        done = min(self.read_bytes, self.total)
+        segments = f"{many(self.segments, 'file')}"
         words = ", ".join(f"{count} {code}" for code, count in self._codes.most_common()) or "nothing wrong"
-        yield f"interrupted after {_size(done)} of {_size(self._total)} in {segments}; found so far: {words}"
+        yield f"interrupted after {_size(done)} of {_size(self.total)} in {segments}; found so far: {words}"
         yield from map(str, self._first)
         if (more := self._codes.total() - len(self._first)) > 0:
             yield f"and {more} more"

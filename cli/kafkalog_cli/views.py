@@ -37,7 +37,7 @@ from kafkalog_cli.render.showing import Showing
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import RowForm
-    from kafkalog_cli.render.row_formats import BlockSink
+    from kafkalog.writing.row_formats import BlockSink
 
 __all__ = ["ViewOutput", "view_options"]
 
@@ -70,7 +70,7 @@ class ViewOutput:
     def row_form(self) -> RowForm:
         """Return how rows are made that come many at once."""
         from kafkalog.auditing.topics import RowForm
-        from kafkalog_cli.render.row_formats import ChosenColumns
+        from kafkalog.writing.row_formats import ChosenColumns
 
         showing = self.showing
         if showing.form.draws:  # it leaves columns out itself

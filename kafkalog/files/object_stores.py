@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, Final, NamedTuple, TypeVar
@@ -31,6 +32,7 @@ __all__ = [
     "add_requests",
     "expect_size",
     "file_system",
+    "give_storage",
     "is_object",
     "kind_of",
     "known_systems",
@@ -40,6 +42,7 @@ __all__ = [
     "requests_made",
     "set_storage_options",
     "storage_options",
+    "threads",
     "with_advice",
 ]
 
@@ -66,11 +69,22 @@ def set_storage_options(options: StorageOptions) -> None:
 
 
 def storage_options() -> StorageOptions:
-    """Return the process's options."""
-    return _options
+    """Return the options of what runs here, without any the process's."""
+    return _given.get() or _options
+
+
+def give_storage(options: StorageOptions) -> None:
+    """Let what is opened in this context from now on be reached with these options."""
+    _given.set(options)
+
+
+def threads(number: int) -> ThreadPoolExecutor:
+    """Make threads that reach stores as this one does."""
+    return ThreadPoolExecutor(number, initializer=_given.set, initargs=(_given.get(),))
 
 
 _options = StorageOptions()
+_given: ContextVar[StorageOptions | None] = ContextVar("storage options", default=None)
 
 
 _In = TypeVar("_In")
@@ -422,7 +436,7 @@ class RemoteTree:
         return list(found.values())
 
     def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
+        with threads(_AT_ONCE) as pool:
             return list(pool.map(function, items))
 
 

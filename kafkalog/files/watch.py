@@ -1,15 +1,16 @@
 """Who watches a long run: how far it is, in bytes, and what it has found so far.
 
-One watch for the process, like its storage options: reading happens many calls below whoever shows it.
+One watch for what runs together: reading happens many calls below whoever shows it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 
 from kafkalog.findings import Finding
 
-__all__ = ["Watch", "set_watch", "watch"]
+__all__ = ["CountingWatch", "Watch", "set_watch", "watch"]
 
 
 class Watch:
@@ -37,15 +38,46 @@ class Watch:
         """Show nothing from now on."""
 
 
+class CountingWatch(Watch):
+    """Counts the bytes of a run's segments: `total` that will be read, and those of them that were."""
+
+    def __init__(self) -> None:
+        self.total = self.segments = 0
+        self.file = ""
+        self._read = self._done = 0
+
+    @property
+    def read_bytes(self) -> int:
+        """Return how many bytes were read so far."""
+        return self._done + self._read
+
+    def begin(self, size: int, segments: int) -> None:
+        self.total += size
+        self.segments += segments
+
+    def at(self, file: str, position: int) -> None:
+        if file != self.file:
+            self._done += self._read
+            self.file = file
+        self._read = position
+        self.moved(file)
+
+    def done(self, file: str, size: int) -> None:
+        self._done += size
+        self.moved(file)
+
+    def moved(self, file: str) -> None:
+        """Take notice that more of a file was read."""
+
+
 def set_watch(chosen: Watch) -> None:
-    """Let `chosen` watch this process from now on."""
-    global _watch  # noqa: PLW0603  # one for the process, like the options of storage
-    _watch = chosen
+    """Let `chosen` watch what this thread reads from now on, in this context."""
+    _watch.set(chosen)
 
 
 def watch() -> Watch:
-    """Return who watches this process."""
-    return _watch
+    """Return who watches."""
+    return _watch.get()
 
 
-_watch = Watch()
+_watch: ContextVar[Watch] = ContextVar("watch", default=Watch())  # noqa: B039  # it keeps nothing

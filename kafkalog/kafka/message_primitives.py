@@ -6,6 +6,7 @@ import base64
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
+from kafkalog.errors import KafkaLogError
 from kafkalog.kernel import message_ops as ops
 
 __all__ = ["FIXED", "MalformedError", "Text", "malformed", "remark", "uuid_text", "uvarint"]
@@ -19,7 +20,7 @@ Text: TypeAlias = Callable[[bytes], str]
 _MOST_TAGS: Final = 10000
 
 
-class MalformedError(ValueError):
+class MalformedError(KafkaLogError, ValueError):
     """Bytes that are not a message of the schema; caught where their position is known, and reported as a finding.
 
     `kafka` is the message of Kafka's own code, the word null if it has none. `code` is the finding's if the bytes are a

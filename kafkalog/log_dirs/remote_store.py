@@ -30,6 +30,7 @@ __all__ = [
     "RemoteLayout",
     "RemoteObject",
     "Stored",
+    "give_remote",
     "given_remote",
     "remote_given",
     "remote_of",
@@ -300,6 +301,11 @@ def remote_given(remote: Remote | None) -> Iterator[None]:
         yield
     finally:
         _given.reset(before)
+
+
+def give_remote(remote: Remote) -> None:
+    """Let all inputs that are opened in this context from now on have this remote store."""
+    _given.set(remote)
 
 
 def given_remote() -> Remote | None:

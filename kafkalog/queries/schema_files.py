@@ -11,7 +11,10 @@ from typing import Final
 from kafkalog.errors import UnreadableError
 from kafkalog.files.names import FileKind, local_path, parse_name
 from kafkalog.files.off_limits import temporary_folder
-from kafkalog.queries.reading import records
+from kafkalog.findings import Finding
+from kafkalog.queries.given_file import GivenFile
+from kafkalog.queries.reading import selected_blocks
+from kafkalog.segments.selection import Selection
 from kafkalog.values.schemas import SUFFIXES, Schemas
 
 __all__ = ["schemas"]
@@ -95,7 +98,8 @@ def _is_segment(path: str | os.PathLike[str]) -> bool:
 
 def _take(found: Schemas, path: str) -> None:
     if _is_segment(path):
-        _take_topic(found, (record.value for record in records(path, on_finding=lambda _: None)))
+        blocks = selected_blocks(GivenFile(path), Selection(), None)
+        _take_topic(found, (one.value for some in blocks if not isinstance(some, Finding) for one in some.records()))
     else:
         found.add_file(path)
 

@@ -26,12 +26,14 @@ if TYPE_CHECKING:
     from pyarrow import Schema as Schema  # noqa: PLC0414  # ditto
 
     ArrowTable = pa.Table
+    ArrowReader = pa.RecordBatchReader
 
 __all__ = [
     "ArrowBatches",
     "Cells",
     "Column",
     "GuardedFile",
+    "IpcFile",
     "Lists",
     "Numbers",
     "ParquetFile",
@@ -39,6 +41,7 @@ __all__ = [
     "Words",
     "arrow_batch",
     "arrow_batches",
+    "arrow_reader",
     "arrow_schema",
     "arrow_table",
     "chosen_schema",
@@ -227,6 +230,13 @@ def arrow_table(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Tabl
     import pyarrow as pa
 
     return pa.Table.from_batches(batches, schema)
+
+
+def arrow_reader(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.RecordBatchReader:
+    """Return what reads batches one after the other. Needs pyarrow."""
+    import pyarrow as pa
+
+    return pa.RecordBatchReader.from_batches(schema, batches)
 
 
 def arrow_array(column: Column, kind: pa.DataType) -> pa.Array:
@@ -519,6 +529,30 @@ class ParquetFile:
             held, self._held, self._rows, self._bytes = self._held, [], 0, 0
             with self._file.wanted():
                 self._writer.write_table(pa.Table.from_batches(held))
+
+
+class IpcFile:
+    """Writes batches of a schema to an open stream as an Arrow file. Needs pyarrow."""
+
+    def __init__(self, stream: SupportsWrite[bytes], schema: pa.Schema) -> None:
+        import pyarrow as pa
+
+        self._file = GuardedFile(stream)
+        with self._file.wanted():
+            # Words that nobody knew are written when they come: a file can't have another dictionary. Only findings
+            # name files that were not given, and polars reads no dictionary that grows.
+            options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
+            self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), schema, options=options)
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Add rows."""
+        with self._file.wanted():
+            self._writer.write_batch(batch)
+
+    def close(self) -> None:
+        """Write the footer; the stream stays open."""
+        with self._file.wanted():
+            self._writer.close()
 
 
 def row_count(file: Any) -> int:

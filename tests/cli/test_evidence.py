@@ -101,7 +101,7 @@ def test_the_time_of_access_is_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(build.log(1)[0])
     os.utime(path, (1_000_000, path.stat().st_mtime))
-    list(kafkalog.records(path))
+    list(kafkalog.open(path).records())
 
     assert path.stat().st_atime == 1_000_000
 
@@ -186,7 +186,7 @@ def _findings(path: Path) -> list[Finding]:
 # Files that can't be read.
 
 NAMES: Final[dict[str, Callable[[Path], object]]] = {
-    "00000000000000000000.log": lambda path: list(kafkalog.records(path)),
+    "00000000000000000000.log": lambda path: list(kafkalog.open(path).records()),
     "a": lambda path: list(kafkalog.scan(path)),
     "00000000000000000000.index": kafkalog.offset_index,
     "00000000000000000000.timeindex": kafkalog.time_index,

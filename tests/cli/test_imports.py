@@ -126,7 +126,7 @@ def test_the_library_imports_nothing_slow(segment: Path) -> None:
     """``import kafkalog``, and reading batches, records and side files row by row."""
     code = """
 import sys, kafkalog
-list(kafkalog.batches(sys.argv[1])), list(kafkalog.records(sys.argv[1])), list(kafkalog.control_records(sys.argv[1]))
+list(kafkalog.batches(sys.argv[1])), list(kafkalog.open(sys.argv[1]).records()), list(kafkalog.control_records(sys.argv[1]))
 kafkalog.offset_index(sys.argv[1].replace(".log", ".index"))
 print(*sorted({name.partition(".")[0] for name in sys.modules}), file=sys.stderr)
 """
@@ -184,7 +184,7 @@ def test_a_dump_of_a_segment_imports_no_readers_of_side_files(segment: Path) -> 
     assert imported & {
         "kafkalog.kafka.checkpoint", "kafkalog.kafka.control", "kafkalog.kafka.message_definitions", "kafkalog.kafka.index", "kafkalog.kafka.snapshot",
         "kafkalog.segments.resync", "kafkalog.segments.damage", "kafkalog.segments.indexes",
-        "kafkalog.segments.readers", "kafkalog_cli.render.row_formats", "json",
+        "kafkalog.segments.readers", "kafkalog.writing.row_formats", "json",
     } == set()  # fmt: skip
 
 

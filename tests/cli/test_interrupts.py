@@ -40,15 +40,15 @@ def test_an_interrupt_says_what_was_found_so_far(two: Path, command: str, jobs: 
     """How much was read, and findings; the status is 130, and worker processes end with the first one."""
     code = f"""
 import os, signal, sys
-from kafkalog_cli.progress import Progress
-known, files = Progress.{method}, set()
+from kafkalog_cli.progress import ShownProgress
+known, files = ShownProgress.{method}, set()
 def interrupted(self, file, number):
     known(self, file, number)
     files.add(file)
     if len(files) == (2 if {jobs!r} == "1" else 1):
         os.killpg(0, signal.SIGINT)
         sum(range(1000))
-Progress.{method} = interrupted
+ShownProgress.{method} = interrupted
 sys.argv = ["kafkalog", {command!r}, "--jobs", {jobs!r}, {str(two)!r}]
 from kafkalog_cli.start import main
 main()
@@ -171,7 +171,7 @@ def test_progress_is_drawn_on_a_terminal_and_removed(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(sys, "stderr", screen := Screen())
     monkeypatch.setenv("TERM", "xterm")
-    shown = progress.Progress()
+    shown = progress.ShownProgress()
     shown.begin(4 << 20, 2)
     shown.at("home/t-0/x.log", 1 << 20)
     assert screen.getvalue() == ""  # the first second
@@ -197,13 +197,11 @@ def test_every_command_that_reads_segments_says_how_far_it_is(
     command: str, two: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All of them tell the same watch how many bytes there are and how many are read."""
-    from kafkalog_cli.progress import Progress
+    from kafkalog_cli.progress import ShownProgress
 
     told: list[tuple[int, int]] = []
-    hide = Progress.hide
-    monkeypatch.setattr(
-        Progress, "hide", lambda self: (told.append((self._total, self._done + self._read)), hide(self))
-    )
+    hide = ShownProgress.hide
+    monkeypatch.setattr(ShownProgress, "hide", lambda self: (told.append((self.total, self.read_bytes)), hide(self)))
     root = two
     if command in ("dump", "salvage"):
         root = two / "t-1" / f"{0:020}.log"
@@ -233,7 +231,7 @@ def test_a_run_that_reads_says_once_that_the_kernel_is_not_compiled(
     monkeypatch.setenv("KAFKALOG_PURE", pure)
     monkeypatch.setattr("kafkalog.kernel.form", lambda: form)
     monkeypatch.setattr(sys, "stderr", screen := io.StringIO())
-    shown = progress.Progress()
+    shown = progress.ShownProgress()
     assert screen.getvalue() == ""
     shown.begin(1000, 1)
     shown.begin(1000, 1)

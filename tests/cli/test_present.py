@@ -22,13 +22,13 @@ def root(tmp_path: Path) -> Path:
 
 
 def _asked_at(root: Path) -> int:
-    (now,) = {row["now_ms"] for row in kafkalog.space([root]).rows("space")}
+    (now,) = {row["now_ms"] for row in kafkalog.open([root]).space()}
     return int(now)
 
 
 def test_a_fresh_copy_of_old_files_is_asked_about_its_own_time(root: Path) -> None:
     """Whoever copies or unpacks it makes its checkpoints new."""
-    newest = max(row["marker_timestamp_ms"] or 0 for row in kafkalog.audit([root]).rows("transactions"))
+    newest = max(row["marker_timestamp_ms"] or 0 for row in kafkalog.open([root]).audit().transactions)
 
     assert 0 <= _asked_at(root) - newest < 3_600_000
     assert time.time() * 1000 - newest > 3_600_000

@@ -20,7 +20,7 @@ import pytest
 from invoke import SEGMENT
 from kafkalog.segments import damage
 from kafkalog.tables import TABLES
-from kafkalog_cli.render.columnar import ArrowSink
+from kafkalog.writing.columnar import ArrowSink
 from official import FIXTURES
 
 CASE: Final = FIXTURES / "k4-b-codecs" / "data"

@@ -12,10 +12,10 @@ from typing import Any, Final
 import pytest
 
 import plain
+from kafkalog.api import open as opened
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.log_dirs.log_directory import PartitionDirectory, open_log_directory
-from kafkalog.queries.reading import records
 from kafkalog.segments.readers import batches as read_batches
 from official import FIXTURES, cases, materialize
 from plain import Batch, Broker, Row, table
@@ -64,7 +64,7 @@ def boundaries(partition: PartitionDirectory) -> list[tuple[str, int, int]]:
         whole = [batch for batch in read_batches(segment.path, on_finding=lambda _: None) if batch.crc_holds]
         inner = {
             record.position: record.offset
-            for record in reversed(list(records(segment.path, on_finding=lambda _: None)))
+            for record in reversed(list(opened(segment.path, on_finding=lambda _: None).records()))
         }
         for before, batch in pairwise(whole):
             first = inner.get(batch.position, batch.last_offset) if batch.base_offset is None else batch.base_offset
@@ -218,7 +218,7 @@ def test_some_of_these_cross_the_begin(tmp_path: Path) -> None:
 
 def as_plain(path: str) -> list[Batch]:
     """A segment's batches for the plain broker; a marker's type and epoch are read from its record here."""
-    by_offset = {record.offset: record for record in records(path)}
+    by_offset = {record.offset: record for record in opened(path).records()}
     found = []
     for batch in read_batches(path):
         assert batch.base_offset is not None

@@ -20,7 +20,7 @@ OPEN_NAMES: Final = {
     "where": "fields of a finding", "cells": "columns of a row", "facts": "places of a template",
     "fields": "fields of a layout", "numbers": "columns of a row", "changed": "fields of a replaced value",
     "attributes": "attributes of an element", "others": "cells or names beside the usual ones", "question": "fields of a question to a log",
-    "kwargs": "what pyspark passes to its own function",
+    "how": "keywords that a TypedDict names", "kwargs": "what pyspark passes to its own function",
 }  # fmt: skip
 
 

@@ -182,7 +182,7 @@ def test_the_library_reads_the_same_from_a_file(
     findings: list[kafkalog.Finding] = []
     ignore = findings.append
     if path == "file":
-        assert list(kafkalog.records(file, on_finding=ignore)) == found.records
+        assert list(kafkalog.open(file, on_finding=ignore).records()) == found.records
         assert len(list(kafkalog.batches(file, on_finding=ignore))) == len(found.batches)
         wanted = [
             r.offset for r in found.records if any(b.is_control and b.position == r.position for b in found.batches)

@@ -173,7 +173,7 @@ def test_what_differs_for_consumers_is_said(release: str, maker: str, seed: int,
         homes = _stopped(pair, tmp_path)
     differ = {key for key in given[1] | given[2] if given[1].get(key) != given[2].get(key)}
     assert differ, "the brokers made no difference"
-    for answer in (kafkalog.audit(homes), kafkalog.verify(homes)):
+    for answer in (kafkalog.open(homes).audit(), kafkalog.open(homes).verify()):
         found = [row for row in answer.findings if row.code in CODES and row.severity.word != "note"]
         assert found, answer.verdict.sentence
         said = " ".join(row.message for row in found)
@@ -204,7 +204,7 @@ def test_nothing_is_said_of_replicas_that_give_the_same(release: str, seed: int,
         given = {number: pair.given_by(number) for number in (1, 2)}
         homes = _stopped(pair, tmp_path)
     assert given[1] == given[2]
-    for answer in (kafkalog.audit(homes), kafkalog.verify(homes)):
+    for answer in (kafkalog.open(homes).audit(), kafkalog.open(homes).verify()):
         found = [row.message for row in answer.findings if row.code in CODES and row.severity.word != "note"]
         assert not found
         assert answer.verdict.word == "OK", answer.verdict.sentence

@@ -73,7 +73,7 @@ def test_brokers_recover_what_was_said(tmp_path: Path) -> None:
                 broker.kill()
                 with max((broker.data / "t-0").glob("*.log")).open("ab") as file:
                     file.write(TORN)
-            rows = list(kafkalog.space(broker.data, tables=["next_start"]).rows("next_start"))
+            rows = list(kafkalog.open(broker.data).space().next_start)
             (broker.home / "broker.log").unlink()
             broker.launch().wait(90)
             seen = _recovered(broker.home)

@@ -154,7 +154,9 @@ def wait_for(what: Callable[[], bool]) -> None:
 
 def incidents(directories: list[str], kind: str) -> list[dict[str, Any]]:
     """Return the incidents of a kind, above a note."""
-    return [one for one in library.audit(directories).incidents if one["kind"] == kind and one["severity"] != "note"]
+    return [
+        one for one in library.open(directories).audit().incidents if one["kind"] == kind and one["severity"] != "note"
+    ]
 
 
 def test_hanging_transactions_are_saved_ended_and_written_again(tmp_path: Path) -> None:
@@ -189,7 +191,7 @@ def test_hanging_transactions_are_saved_ended_and_written_again(tmp_path: Path) 
 def test_what_an_unclean_election_lost_is_saved_and_written_again(tmp_path: Path) -> None:
     """The old leader truncates what only it had; it was saved first, the committed records of it alone."""
     with brokers_of("k4-k-unclean-election", tmp_path) as brokers:
-        [one] = [row for row in library.audit(brokers.directories).incidents if row["kept_in"]]
+        [one] = [row for row in library.open(brokers.directories).audit().incidents if row["kept_in"]]
         (place,) = one["partitions"]
         saving = [step["command"] for step in one["next_steps"] if "Save " in step["text"]]
         for line in saving:
@@ -225,7 +227,9 @@ def test_a_damaged_segment_is_salvaged(tmp_path: Path) -> None:
         brokers.stop()
         segment = Path(brokers.directories[0]) / place / f"{0:020}.log"
         damaged = [one for one in library.batches(segment) if not one.is_transactional][-1]
-        lost = [one for one in library.records(segment) if damaged.base_offset <= one.offset <= damaged.last_offset]
+        lost = [
+            one for one in library.open(segment).records() if damaged.base_offset <= one.offset <= damaged.last_offset
+        ]
         data = bytearray(segment.read_bytes())
         data[damaged.position + damaged.size - 3] ^= 1
         segment.write_bytes(bytes(data))

@@ -419,8 +419,8 @@ def test_brokers_do_what_was_said(name: str, copies: Copies, tmp_path: Path) -> 
     change(data, copies)
     homes = [data, *(path for path in (data.with_name("other"),) if path.exists())]
     before = {path.name for home in homes for path in home.iterdir() if path.is_dir()}
-    said = kafkalog.verify(homes, restorable=RELEASE)
-    rows = list(said.rows("restorable"))
+    said = kafkalog.open(homes).restorable(kafka_version=RELEASE)
+    rows = list(said)
     is_up, text = _start(rig_module("rig"), tmp_path, homes)
     if folder := os.environ.get("KAFKALOG_LIVE_LOGS"):
         Path(folder, f"{name}.log").write_text(f"{said.verdict.headline}\n{text}")

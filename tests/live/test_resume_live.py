@@ -65,7 +65,7 @@ class Clients:
 
     def incident(self, kind: str) -> dict[str, Any]:
         """Return the one incident of a kind in the broker's directory."""
-        (found,) = [one for one in library.audit(self.broker.data).incidents if one["kind"] == kind]
+        (found,) = [one for one in library.open(self.broker.data).audit().incidents if one["kind"] == kind]
         return found
 
 
@@ -135,7 +135,7 @@ def test_a_reset_past_an_open_transaction_gives_nothing(clients: Clients) -> Non
     clients.driver.must("alterGroupOffsets", name="moved", offsets={f"{TOPIC}-0": 53})
 
     assert [clients.given(group) for group in ("waits", "moved")] == [0, 0]
-    rows = {row["group"]: row for row in library.groups(clients.broker.data).rows("committed") if row["topic"] == TOPIC}
+    rows = {row["group"]: row for row in library.open(clients.broker.data).groups().committed if row["topic"] == TOPIC}
     assert [(rows[group]["lag"], rows[group]["visible_lag"]) for group in ("waits", "moved")] == [(13, 0), (10, 0)]
     assert all(row["stuck_by"]["transactional_id"] == "billing-7" for row in rows.values())
     clients.driver.must("abort", name="t")

@@ -374,9 +374,9 @@ def _change_directory(
 
 def _said(homes: Sequence[Path], release: str) -> dict[str, Any]:
     """Return what kafkalog says before a start."""
-    restorable = kafkalog.verify(homes, restorable=release)
-    rows = list(restorable.rows("restorable"))
-    audited, verified = kafkalog.audit(homes), kafkalog.verify(homes)
+    restorable = kafkalog.open(homes).restorable(kafka_version=release)
+    rows = list(restorable)
+    audited, verified = kafkalog.open(homes).audit(), kafkalog.open(homes).verify()
     return {
         "restorable": restorable.verdict.words,
         "why": restorable.verdict.sentence,

@@ -369,10 +369,10 @@ def test_the_library_says_what_to_do_with_an_archive(tmp_path: Path) -> None:
 
     path = tmp_path / "b.tar.gz"
     path.write_bytes(archive("b.tar.gz"))
-    (finding,) = [found for found in library.audit(path).findings if found.code == "file-unreadable"]
+    (finding,) = [found for found in library.open(path).audit().outcome.findings if found.code == "file-unreadable"]
     assert "unpack it first" in finding.message
     with unpacked([str(path)]) as paths:
-        assert library.audit(paths).complete
+        assert library.open(paths).audit().outcome.complete
     with pytest.raises(UnreadableError, match="max-unpacked-bytes"), unpacked([str(path)], 1000):
         pass
 

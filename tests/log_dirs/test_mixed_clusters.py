@@ -33,7 +33,7 @@ def id_of(root: Path) -> str:
 
 def rows(*paths: Path) -> list[dict[str, Any]]:
     """The incidents of an audit, those about transactions that were aborted left out."""
-    found = kafkalog.audit(paths, snapshot=True).rows("incidents")
+    found = kafkalog.open(paths).audit(snapshot=True).incidents
     return [row for row in found if row["kind"] not in ("transactions-aborted", "writer-fenced")]
 
 
@@ -61,7 +61,7 @@ def test_each_cluster_is_audited_alone(tmp_path: Path, *, same_id: bool) -> None
 def test_verify_says_it_too(tmp_path: Path) -> None:
     """Of the same directories, with one cluster id."""
     one = copied(ONE, tmp_path)
-    found = list(kafkalog.verify([one, copied(OTHER, tmp_path, id_of(one))]).rows("incidents"))
+    found = list(kafkalog.open([one, copied(OTHER, tmp_path, id_of(one))]).verify().incidents)
 
     assert [row["cause"] for row in found if row["kind"] == "clusters-mixed"] == ["topic-ids"]
 

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog import records
-from kafkalog.api import space
+import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import Audit
 from kafkalog.auditing.verification.verifying import verify
@@ -108,7 +107,7 @@ def test_records_of_both_tiers_are_those_that_consumers_were_given(case: Path) -
             lost[f"{finding.topic}-{finding.partition}"] = finding.offset
 
     with remote_given(Remote(str(case / "remote"))):
-        for one in records(case / "data", on_finding=report):
+        for one in kafkalog.open(case / "data", on_finding=report).records():
             if not (one.key or b"").startswith(b"\0\0") and not (one.topic or "__").startswith("__"):
                 value = None if one.value is None else hashlib.sha1(one.value, usedforsecurity=False).hexdigest()
                 row = [one.offset, None if one.key is None else bytes(one.key).decode(), value]
@@ -133,8 +132,8 @@ def test_records_of_both_tiers_are_those_that_consumers_were_given(case: Path) -
 def test_space_says_what_is_in_which_tier(case: Path) -> None:
     """Bytes are those of the folders; what waits for its copy, and why, is what was done to the case."""
     with remote_given(Remote(str(case / "remote"))):
-        found = space(case / "data", tables=["space_tiers"], topic_configs=case / "topic-configs.json")
-    rows = {f"{row['topic']}-{row['partition']}": row for row in found.rows("space_tiers")}
+        found = kafkalog.open(case / "data").space(topic_configs=case / "topic-configs.json")
+    rows = {f"{row['topic']}-{row['partition']}": row for row in found.space_tiers}
     facts = json.loads((case / "expect-tiered.json").read_text())
     waits = {"copy held up": "open-transaction", "copy switched off": "copy-disabled", "copy fails": "failing"}
 

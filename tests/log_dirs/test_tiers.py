@@ -16,8 +16,7 @@ from typing import Any, Final
 import pytest
 
 from invoke import kafkalog
-from kafkalog.api import space as kafkalog_space
-from kafkalog.api import verify as kafkalog_verify
+from kafkalog.api import open as opened
 from kafkalog.auditing.partition.scan import scan_segment
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.pipeline.places import logs_of
@@ -391,7 +390,7 @@ def test_a_copy_that_the_settings_delay_is_not_late(
     settings = tmp_path / "topics.json"
     settings.write_text(json.dumps({"coupons.quotes51": configs}))
     with remote_given(Remote(str(store))):
-        found = list(kafkalog_space(DATA, tables=["space_tiers"], topic_configs=settings).rows("space_tiers"))
+        found = list(opened(DATA).space(topic_configs=settings).space_tiers)
     [row] = (row for row in found if row["topic"] == "coupons.quotes51")
 
     assert row["to_copy_segments"] == 1
@@ -589,7 +588,7 @@ def test_what_is_deleted_while_verify_reads_the_copies_is_not_damage(
     monkeypatch.setattr(remote_copies, "account_side_file", accounted)
     monkeypatch.setattr(remote_copies, "tier_again", newer)
     with remote_given(Remote(str(damaged))):
-        found = kafkalog_verify(DATA).findings
+        found = opened(DATA).verify().outcome.findings
     codes = {one.code for one in found if one.topic == "coupons.quotes51"}
 
     assert ("file-unreadable" in codes) == (not is_deleted)

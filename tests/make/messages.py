@@ -95,6 +95,6 @@ def internal_segments(root: Path) -> list[Path]:
 def plain_records(path: Path) -> Iterator[kafkalog.Record]:
     """Yield a segment's records that are no control records."""
     control = {record.offset for _, record, _ in kafkalog.control_records(path, on_finding=lambda _: None)}
-    for record in kafkalog.records(path, on_finding=lambda _: None):
+    for record in kafkalog.open(path, on_finding=lambda _: None).records():
         if record.offset not in control:
             yield record

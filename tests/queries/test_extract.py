@@ -37,7 +37,7 @@ def test_by_default_it_is_what_read_committed_consumers_are_given() -> None:
     for case in (HANGING, CODECS, GROUPS):
         found = kafkalog("extract", "--columns", "*", case).rows
         given = {(row["topic"], row["partition"], row["offset"]) for row in found}
-        visible = library.audit(case).rows("visible")
+        visible = library.open(case).audit().visible
         ranges = {
             (row["topic"], row["partition"], offset)
             for row in visible
@@ -52,7 +52,7 @@ def test_by_default_it_is_what_read_committed_consumers_are_given() -> None:
 def test_read_uncommitted_is_all_data() -> None:
     """Each data record of the topic, whatever became of it."""
     found = kafkalog("extract", "--view", "read-uncommitted", "--topic", TOPIC, HANGING).rows
-    every = [one for one in library.records(HANGING, topic=TOPIC) if one.outcome is not None]
+    every = [one for one in library.open(HANGING, topics=TOPIC).records() if one.outcome is not None]
     data = [one for one in every if (one.partition, one.offset) in set(offsets(found))]
 
     assert len(found) == len(data) > len(kafkalog("extract", "--topic", TOPIC, HANGING).rows)
@@ -69,7 +69,7 @@ def test_read_uncommitted_begins_where_the_log_does(tmp_path: Path) -> None:
 
 def test_an_incident_has_its_records() -> None:
     """Of hanging transactions exactly their records; the id is that of the table of incidents."""
-    incidents = [row for row in library.audit(HANGING).rows("incidents") if row["kind"] == "consumers-stopped"]
+    incidents = [row for row in library.open(HANGING).audit().incidents if row["kind"] == "consumers-stopped"]
     found = [row for one in incidents for row in kafkalog("extract", "--incident", one["id"], HANGING).rows]
 
     assert found
@@ -81,7 +81,7 @@ def test_an_incident_has_its_records() -> None:
 def test_lost_records_are_those_that_the_leader_does_not_have() -> None:
     """Of the old leader's copy what consumers were given, and nothing that was aborted there."""
     ended = kafkalog("extract", "--lost", *ELECTION)
-    lost = next(row for row in library.audit(ELECTION).rows("incidents") if row["kept_in"])
+    lost = next(row for row in library.open(ELECTION).audit().incidents if row["kept_in"])
     kept = {
         (one["log"], offset) for one in lost["kept_in"] for offset in range(one["first_offset"], one["last_offset"] + 1)
     }
@@ -115,7 +115,7 @@ def test_what_several_copies_have_comes_once(tmp_path: Path) -> None:
     old = lines_written(0, 0, 8)
     homes = write_replicas(tmp_path, old[:6], old, [*old[:3], *lines_written(3, 2, 2)])
     ended = kafkalog("extract", "--lost", *homes)
-    lost = next(row for row in library.audit(homes).rows("incidents") if row["kept_in"])
+    lost = next(row for row in library.open(homes).audit().incidents if row["kept_in"])
 
     assert [(Path(row["log"]).parent.name, row["offset"]) for row in ended.rows] == [
         ("node-2", offset) for offset in range(3, 8)
@@ -132,7 +132,9 @@ def test_copies_that_fork_are_both_written(tmp_path: Path) -> None:
     )
     found = Counter((Path(row["log"]).parent.name, row["offset"]) for row in kafkalog("extract", "--lost", *homes).rows)
     ended = kafkalog("extract", "--lost", "--format", "segment", "-o", tmp_path / "out", *homes)
-    copied = sorted([record.offset for record in library.records(file)] for file in (tmp_path / "out").rglob("*.log"))
+    copied = sorted(
+        [record.offset for record in library.open(file).records()] for file in (tmp_path / "out").rglob("*.log")
+    )
 
     assert found == Counter([("node-2", 3), ("node-2", 4), ("node-2", 5), ("node-1", 4), ("node-1", 5)])
     assert copied == [[3, 4, 5], [4, 5]]
@@ -173,7 +175,7 @@ def test_a_file_of_no_log_says_what_is_left_out(tmp_path: Path) -> None:
 
     assert (ended.status, ended.rows) == (3, [])
     assert f"{file}: in no partition's directory" in ended.err
-    assert "records are left out; --view read-uncommitted has them" in ended.err
+    assert "records are left out; the view read-uncommitted has them" in ended.err
     assert len(kafkalog("extract", "--view", "read-uncommitted", file).rows) == 2
 
 
@@ -195,7 +197,7 @@ def test_segments_have_whole_batches(tmp_path: Path) -> None:
     copied = [
         (int(path.parent.name.rpartition("-")[2]), record.offset)
         for path in sorted((tmp_path / "out").rglob("*.log"))
-        for record in library.records(path)
+        for record in library.open(path).records()
     ]
 
     assert ended.status == 0, ended.err
@@ -311,7 +313,7 @@ def test_the_replay_script_writes_each_record_as_it_was(tmp_path: Path, monkeypa
     kafkalog("extract", "-o", tmp_path / "saved.ndjson", data)
     wanted = [
         (one.topic, one.partition, one.timestamp, one.key, one.value, one.headers)
-        for one in library.records(data, on_finding=lambda _: None)
+        for one in library.open(data, on_finding=lambda _: None).records()
         if one.visible
     ]
     module = types.ModuleType("confluent_kafka")
@@ -327,7 +329,7 @@ def test_the_replay_script_writes_each_record_as_it_was(tmp_path: Path, monkeypa
     assert any(value is None for one in WRITTEN for _, value in one[5])
 
 
-FITTING: Final = next(iter(library.records(HANGING, topic=TOPIC)))
+FITTING: Final = next(iter(library.open(HANGING, topics=TOPIC).records()))
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,9 @@ def case(request: pytest.FixtureRequest) -> Path:
 @pytest.fixture(scope="module")
 def records(case: Path) -> list[library.Record]:
     """Return all data records."""
-    return [one for one in library.records(case) if not (one.outcome and one.visible is False and one.value == b"")]
+    return [
+        one for one in library.open(case).records() if not (one.outcome and one.visible is False and one.value == b"")
+    ]
 
 
 def found(case: Path, *words: str) -> set[tuple[str, int, int]]:
@@ -132,7 +134,7 @@ def test_what_is_in_remote_storage_was_not_read(tmp_path: Path) -> None:
     assert kafkalog("find", "--key", "x", "--offset", "..19", tmp_path).status == 3
     assert kafkalog("extract", tmp_path).status == 3
     told: list[library.Finding] = []
-    assert len(list(library.records(tmp_path, on_finding=told.append))) == 1
+    assert len(list(library.open(tmp_path, on_finding=told.append).records())) == 1
     assert [one.code for one in told] == ["log-partly-remote"]
 
 

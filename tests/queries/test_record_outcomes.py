@@ -46,7 +46,7 @@ Log = tuple[str, int]
 def of_logs(copy: Path) -> dict[Log, dict[int, kafkalog.Record]]:
     """Read all records below the directories of a case, by their logs and offsets."""
     found: dict[Log, dict[int, kafkalog.Record]] = defaultdict(dict)
-    for record in kafkalog.records(sorted(copy.glob("data*")), on_finding=lambda _: None):
+    for record in kafkalog.open(sorted(copy.glob("data*")), on_finding=lambda _: None).records():
         assert record.topic is not None
         assert record.partition is not None
         of_log = found[record.topic, record.partition]

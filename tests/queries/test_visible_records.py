@@ -22,7 +22,7 @@ def test_records_that_a_consumer_has_passed_are_not_visible(many: int, tmp_path:
     records = [build.record(b"v", delta=delta) for delta in deltas]
     last = build.batch(build.record(b"v"), base_offset=max(deltas) + 1)  # begins anew: it has nothing that was passed
     (folder / f"{0:020}.log").write_bytes(build.batch(*records, last_offset_delta=max(deltas)) + last)
-    visible = [one.visible for one in library.records(tmp_path)]
+    visible = [one.visible for one in library.open(tmp_path).records()]
     columns = library.record_columns(tmp_path)["visible"].tolist()
     dumped = [row["visible"] for row in kafkalog("dump", "--format", "ndjson", tmp_path).rows]
 

@@ -77,7 +77,7 @@ import re, resource, sys
 from pathlib import Path
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 import kafkalog
-table = kafkalog.record_table(sys.argv[1], columns=sys.argv[2].split(","))
+table = kafkalog.open(sys.argv[1]).records().select(*sys.argv[2].split(",")).to_arrow()
 seen = {part.address: part.size for column in table.columns for chunk in column.chunks for part in chunk.buffers() if part}
 peak = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())  # ru_maxrss begins with the parent's
 print(sum(seen.values()) >> 20, int(peak[1]) >> 10)

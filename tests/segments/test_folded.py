@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from pathlib import Path
 
@@ -49,8 +48,8 @@ def test_from_a_thousand_and_one_on_one_finding_counts_them(tmp_path: Path, more
 def test_an_audit_folds_the_same(tmp_path: Path) -> None:
     """The finding of an audit has the id that it has in a verification."""
     folder = much_damaged(tmp_path, _EXAMINED + IN_A_FILE + 1)
-    both = (kafkalog.audit(os.fspath(folder)), kafkalog.verify(os.fspath(folder)))
-    ids = [[row["id"] for row in found.rows("findings") if row["code"] == "bytes-unreadable"] for found in both]
+    both = (kafkalog.open(folder).audit(), kafkalog.open(folder).verify())
+    ids = [[row["id"] for row in found.findings if row["code"] == "bytes-unreadable"] for found in both]
 
     assert len(ids[0]) == 1
     assert ids[0] == ids[1]

@@ -25,8 +25,8 @@ from kafkalog.kernel import text as kernel_text
 from kafkalog.segments import blocks
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import BATCHES, RECORDS
-from kafkalog_cli.render import row_formats
-from kafkalog_cli.render.row_formats import CsvSink, JsonSink, NdjsonSink, as_json
+from kafkalog.writing import row_formats
+from kafkalog.writing.row_formats import CsvSink, JsonSink, NdjsonSink, as_json
 
 NAMES: Final = ("columns", "text")
 IN_USE: Final = {"columns": columns, "text": kernel_text}

@@ -76,7 +76,7 @@ def test_a_batch_s_header_is_what_the_readers_read(path: Path) -> None:
 @pytest.mark.parametrize("path", SOME, ids=lambda path: "/".join(path.parts[-4:]))
 def test_a_record_is_found_by_its_offset(path: Path) -> None:
     """Of every magic and codec, with its key and value where it is of magic 2."""
-    for record in list(kafkalog.records(path, on_finding=lambda _: None))[::5]:
+    for record in list(kafkalog.open(path, on_finding=lambda _: None).records())[::5]:
         found = shown(path, offset=record.offset)
         assert found[0].field.position is not None
         if record.magic < 2:
@@ -92,7 +92,7 @@ def test_a_record_is_found_by_its_offset(path: Path) -> None:
 
 def test_there_is_enough_to_show() -> None:
     """The segments above hold batches and records of every magic."""
-    read = [record for path in SOME for record in kafkalog.records(path, on_finding=lambda _: None)]
+    read = [record for path in SOME for record in kafkalog.open(path, on_finding=lambda _: None).records()]
 
     assert len(read) > 100
     assert {record.magic for record in read} == {0, 1, 2}

@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import build
+from kafkalog.api import open as opened
 from kafkalog.findings import Finding
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kafka.transaction_state import StateRecord, state_record
-from kafkalog.queries.reading import records
 from kafkalog.segments.state_blocks import read_state_columns
 from message_writer import encode
 from messages import messages
@@ -28,7 +28,7 @@ KEY = message("transaction_state", "TransactionLogKey")
 def alone(path: Path) -> tuple[list[tuple[int, int, StateRecord]], list[str]]:
     """Read every record by itself: offsets, times and records, and what is wrong."""
     found, wrong = [], []
-    for record in records(path, on_finding=lambda _: None):
+    for record in opened(path, on_finding=lambda _: None).records():
         try:
             state = state_record(record.key, record.value)
         except MalformedError as error:

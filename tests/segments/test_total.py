@@ -224,7 +224,7 @@ READERS: Final[dict[str, Callable[..., Any]]] = {
     "00000000000000000007.timeindex": kafkalog.time_index,
     "00000000000000000007.txnindex": kafkalog.read_aborted_transactions,
     "00000000000000000007.snapshot": kafkalog.read_snapshot,
-    "00000000000000000007.log": lambda path, **options: list(kafkalog.records(path, **options)),
+    "00000000000000000007.log": lambda path, **options: list(kafkalog.open(path, **options).records()),
     "leader-epoch-checkpoint": kafkalog.read_checkpoint,
     "recovery-point-offset-checkpoint": kafkalog.read_checkpoint,
     "partition.metadata": kafkalog.read_properties,

@@ -46,12 +46,12 @@ def test_rows_are_those_of_a_local_run(
     output = Output(str(tmp_path / "out"))
     output.make_directory(overwrite=False)
     done = bulk_space(spark, paths, output, SpaceOptions(), tables=TABLES, plan=JobPlan(split_bytes))
-    local = kafkalog.space(paths, tables=TABLES)
+    local = kafkalog.open(paths).space()
 
-    assert done.directories == sum(1 for _ in local.rows("space")) > least
+    assert done.directories == sum(1 for _ in local) > least
     for table in TABLES:
         theirs = pq.read_table(tmp_path / "out" / table).to_pylist()
-        mine = list(local.rows(table))
+        mine = list(getattr(local, table))
         if table in ("space", "incidents"):
             theirs = [row for row in theirs if "open-transaction" not in (row["cause"], row.get("kind"))]
             mine = [

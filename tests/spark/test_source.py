@@ -64,13 +64,19 @@ def test_only_the_columns_that_are_named_are_made(spark: SparkSession) -> None:
     assert in_order(found.collect()) == in_order([row[place] for place in places] for row in whole)
 
 
+def of_library(data: str, view: str) -> list[dict[str, Any]]:
+    """Return the rows of a directory as the library has them."""
+    logs = kafkalog.open(data, on_finding=lambda _: None)
+    rows: list[dict[str, Any]] = (logs.records() if view == "records" else logs.batches()).to_arrow().to_pylist()
+    return rows
+
+
 @pytest.mark.parametrize("view", ["records", "batches"])
 def test_records_know_what_became_of_them(view: str, spark: SparkSession) -> None:
     """With the columns that only a whole log tells: the rows are those of the library, of one replica and of several."""
-    table = kafkalog.record_table if view == "records" else kafkalog.batch_table
     for cases in (("v2.8-hanging", "k4-a-interleaved-tv2", "k4-f-hanging-late-produce-tv0"), ("made-damaged",)):
         data = [str(FIXTURES / case / "data") for case in cases]
-        rows = [row for one in data for row in table(one, on_finding=lambda _: None).to_pylist()]
+        rows = [row for one in data for row in of_library(one, view)]
         found = read(spark, *data, view=view, columns="*")
 
         assert set(found.columns) >= set(TABLES[view].names)

@@ -37,7 +37,7 @@ def test_an_audit_and_a_measurement_of_both_tiers(spark: SparkSession, tmp_path:
     with remote_given(Remote(STORE)):
         done, local = run(spark, [data], tmp_path / "out", split_bytes=1), audit([data])
         bulk_space(spark, [data], output, SpaceOptions(), tables=["space_tiers"], plan=JobPlan(1))
-        tiers = list(kafkalog.space(data, tables=["space_tiers"]).rows("space_tiers"))
+        tiers = list(kafkalog.open(data).space().space_tiers)
 
     held(done, tmp_path / "out", local)
     assert len(rows_in(tmp_path / "out", "remote_segments")) == 15

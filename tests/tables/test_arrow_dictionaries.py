@@ -18,7 +18,7 @@ from invoke import kafkalog
 from kafkalog.auditing.topics.metadata_at import METADATA_TABLES
 from kafkalog.tables.arrow import arrow_batches, chosen_schema
 from kafkalog.tables.metadata_tables import BROKERS
-from kafkalog_cli.render import columnar as render
+from kafkalog.writing import columnar as render
 from metadata_topic import add_settings, write_topics
 from state_topic import value, write_state
 

@@ -147,9 +147,11 @@ def extract(
     if meant.at_stake:
         found = extracting.at_stake(found, filters, meant.incident)
     elif committed:
-        for line in extracting.left_out(found):
+        from kafkalog.queries.meant import left_out
+
+        for one in left_out(found.given.values()):
             outcome.unread()
-            say(f"error: {line}")
+            say(f"error: {one.file}: {one.message}")
     elif meant.view == "read-uncommitted" or filters.outcomes:
         found = extracting.since_log_start(found)
     found, of_others = extracting.apart(found)

@@ -33,7 +33,7 @@ from kafkalog_cli.render.showing import Showing
 
 if TYPE_CHECKING:
     from kafkalog.segments.salvage import Salvaged
-    from kafkalog_cli.render.row_formats import BlockSink
+    from kafkalog.writing.row_formats import BlockSink
 
 __all__ = ["salvage"]
 

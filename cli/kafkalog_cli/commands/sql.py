@@ -54,7 +54,7 @@ def sql(audits: tuple[str, ...], query: str, showing: Showing) -> int:
         refuse_all_but_one_select(connection, query)
         check_cells(query, audits)
         if showing.form.columnar:
-            from kafkalog_cli.render.columnar import write_stream
+            from kafkalog.writing.columnar import write_stream
 
             found = _waited(connection, lambda: connection.sql(query).to_arrow_reader(_ROWS))  # of DuckDB's own types
             with found as reader, showing.target.stream(audits) as stream:

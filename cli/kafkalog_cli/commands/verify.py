@@ -82,7 +82,7 @@ class _Compared:
 
             compare_mirror(paths, options.limits, self.topics, options.jobs).add_to(found)
         if self.restorable:
-            from kafkalog.api import add_restorable
+            from kafkalog.answering import add_restorable
 
             add_restorable(found, paths, options.limits, options.jobs, self.release)
 

@@ -14,7 +14,7 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog_cli.render.showing import Form, Showing, Told, WriteReport
 
 if TYPE_CHECKING:
-    from kafkalog_cli.render.row_formats import BlockSink
+    from kafkalog.writing.row_formats import BlockSink
 
 __all__ = ["FORMS", "PROSE", "REPORTS", "ROWS"]
 
@@ -33,26 +33,26 @@ def _table(showing: Showing, stream: BinaryIO, tables: Sequence[Table], _files: 
 
 
 def _ndjson(showing: Showing, stream: BinaryIO, _tables: Sequence[Table], _files: Sequence[str]) -> BlockSink:
-    from kafkalog_cli.render.row_formats import NdjsonSink
+    from kafkalog.writing.row_formats import NdjsonSink
 
     return NdjsonSink(stream, showing.columns)
 
 
 def _json(showing: Showing, stream: BinaryIO, tables: Sequence[Table], _files: Sequence[str]) -> BlockSink:
-    from kafkalog_cli.render.row_formats import JsonSink
+    from kafkalog.writing.row_formats import JsonSink
 
     return JsonSink(stream, showing.columns, _names(tables))
 
 
 def _csv(showing: Showing, stream: BinaryIO, tables: Sequence[Table], _files: Sequence[str]) -> BlockSink:
-    from kafkalog_cli.render.row_formats import CsvSink
+    from kafkalog.writing.row_formats import CsvSink
 
     target = showing.target
     return CsvSink(stream, showing.columns, tables[0], escaped=target.is_escaped, safe=target.csv_safe)
 
 
 def _columnar(showing: Showing, stream: BinaryIO, tables: Sequence[Table], files: Sequence[str]) -> BlockSink:
-    from kafkalog_cli.render.columnar import ArrowSink
+    from kafkalog.writing.columnar import ArrowSink
 
     return ArrowSink(showing.form.name, stream, showing.columns, tables[0], files)
 

@@ -13,7 +13,7 @@ from kafkalog_cli.output import STDOUT, Target, parquet_engine
 
 if TYPE_CHECKING:
     from kafkalog.reports import AuditSource, FirstScreen, Night
-    from kafkalog_cli.render.row_formats import BlockSink
+    from kafkalog.writing.row_formats import BlockSink
 
 __all__ = ["Form", "Showing", "Told", "WriteReport"]
 

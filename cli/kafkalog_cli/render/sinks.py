@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from kafkalog.segments.blocks import Rows
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import SUMMARY
+from kafkalog.writing.row_formats import BlockSink, JsonSink, NdjsonSink
 from kafkalog_cli.output import write_provenance
-from kafkalog_cli.render.row_formats import BlockSink, JsonSink, NdjsonSink
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,9 +18,9 @@ from kafkalog.quantities import many
 from kafkalog.segments.blocks import Rows
 from kafkalog.segments.decoded import ROOM
 from kafkalog.tables import TABLES, Column, Table
+from kafkalog.writing.row_formats import BlockSink, ChosenColumns, as_json
 from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.people import encoded
-from kafkalog_cli.render.row_formats import BlockSink, ChosenColumns, as_json
 
 __all__ = ["TableSink"]
 

@@ -238,9 +238,9 @@ class ProcessPool(InProcess):
             return repeat(None, len(places))
         if not any(place.known and is_remote(place.segment.path) for place in places):
             return map(taken, places)
-        from concurrent.futures import ThreadPoolExecutor
+        from kafkalog.files.object_stores import threads
 
-        with ThreadPoolExecutor(_AT_ONCE) as pool:  # requests take their time
+        with threads(_AT_ONCE) as pool:  # requests take their time
             return iter(list(pool.map(taken, places)))
 
     def _pooled(self, places: Sequence[SegmentPlace]) -> Iterator[tuple[SegmentPlace, PlaceScan]]:

@@ -444,7 +444,7 @@ def group_rows(
         of_cluster = clusters[log.cluster] if lag and moment is None else None
         yield from _share_log(log, chosen, limits, topics, seen, form, of_cluster)
     yield from lost_inputs(clusters)
-    if groups and (offsets_logs or share_logs) and not any(matches(name, groups) for name in seen):
+    if groups and not any(matches(name, groups) for name in seen):
         raise nothing_matches("group", groups, seen)
     held_by(chosen.moment, (log.partition.directory for log in (*offsets_logs, *share_logs)), limits)
 

@@ -288,13 +288,13 @@ def test_an_incident_has_the_same_id_in_another_copy(tmp_path: Path) -> None:
 
 
 def test_the_library_has_them_worst_first() -> None:
-    """``kafkalog.audit(…).incidents`` and ``kafkalog.verify(…).incidents`` are the rows of the table."""
+    """An audit's own rows, and the incidents of a verification, are the rows of the table."""
     case = FIXTURES / "k4-f-marker-leaderless"
-    found = kafkalog.audit(data_of(case), snapshot=True)
+    found = kafkalog.open(data_of(case)).audit(snapshot=True)
 
-    assert found.incidents == list(found.rows("incidents")) == incidents(case)
-    assert found.incidents[0]["kind"] == "consumers-stopped"
-    assert kafkalog.verify(data_of(case)).incidents == []
+    assert list(found) == list(found.incidents) == incidents(case)
+    assert next(iter(found))["kind"] == "consumers-stopped"
+    assert list(kafkalog.open(data_of(case)).verify().incidents) == []
 
 
 def test_columns_are_those_that_are_declared() -> None:

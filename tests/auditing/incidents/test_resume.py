@@ -42,7 +42,7 @@ def commits(root: Path, topic: str = "t", epoch: int = -1, **offsets: int) -> No
 
 def incident(kind: str, *paths: Path) -> dict[str, Any]:
     """Return the one incident of a kind."""
-    (found,) = [one for one in library.audit(paths).incidents if one["kind"] == kind]
+    (found,) = [one for one in library.open(paths).audit().incidents if one["kind"] == kind]
     return found
 
 
@@ -93,11 +93,11 @@ def test_a_group_past_the_end_of_a_log_that_was_cut_goes_back(tmp_path: Path) ->
     topic, _, number = side_damage.LOG.rpartition("-")
     (damage, _) = side_damage.DAMAGE["last batch of the log cut off"]
     damage(log)
-    about = next(one for one in library.audit(root).incidents if one["cause"] == "log-cut-short")
+    about = next(one for one in library.open(root).audit().incidents if one["cause"] == "log-cut-short")
     end = about["first_offset"]
     for group, at in (("past", end + 1), ("fine", end)):
         write_offsets(root, Write(commit_key(group, topic, int(number)), commit_value(at)), number=44 + (at > end))
-    found = next(one for one in library.audit(root).incidents if one["cause"] == "log-cut-short")
+    found = next(one for one in library.open(root).audit().incidents if one["cause"] == "log-cut-short")
 
     assert [line for _, line in resets(found)] == [
         RESET.format(group, f"{topic}:{number}", end) for group in ("past", "GROUP")
@@ -111,7 +111,7 @@ def test_groups_of_a_log_that_is_gone_begin_where_the_broker_does(tmp_path: Path
     for path in (root / side_damage.LOG).glob("*.log"):
         path.unlink()
     write_offsets(root, Write(commit_key("billing", topic, int(number)), commit_value(3)), number=44)
-    found = next(one for one in library.audit(root).incidents if one["cause"] == "log-missing")
+    found = next(one for one in library.open(root).audit().incidents if one["cause"] == "log-missing")
 
     assert [line.partition(" --reset-offsets ")[2] for _, line in resets(found)] == [
         f"--topic {topic}:{number} --to-earliest --execute"
@@ -144,7 +144,7 @@ def test_a_group_with_a_name_of_a_shell_is_quoted(tmp_path: Path) -> None:
 def test_groups_of_a_blocked_partition_are_named_and_not_moved() -> None:
     """A reset past the last stable offset gives a read_committed consumer nothing."""
     case = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
-    incidents = [one for one in library.audit(case).incidents if one["kind"] == "consumers-stopped"]
+    incidents = [one for one in library.open(case).audit().incidents if one["kind"] == "consumers-stopped"]
 
     assert incidents
     assert all(not resets(one) for one in incidents)
@@ -154,13 +154,13 @@ def test_groups_of_a_blocked_partition_are_named_and_not_moved() -> None:
 def test_a_group_that_waits_is_told_to_wait(tmp_path: Path, group: str, offset: int) -> None:
     """The step says where it is, and that it goes on by itself."""
     case = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
-    hanging = next(one for one in library.audit(case).incidents if one["kind"] == "consumers-stopped")
+    hanging = next(one for one in library.open(case).audit().incidents if one["kind"] == "consumers-stopped")
     topic, _, number = hanging["partitions"][0].rpartition("-")
     write_offsets(tmp_path, Write(commit_key(group, topic, int(number)), commit_value(offset)), number=44)
     (tmp_path / "meta.properties").write_bytes(
         (case / "meta.properties").read_bytes().replace(b"node.id=1", b"node.id=77").replace(b"directory.id", b"#")
     )
-    told = [one for one in library.audit([case, tmp_path]).incidents if one["id"] == hanging["id"]]
+    told = [one for one in library.open([case, tmp_path]).audit().incidents if one["id"] == hanging["id"]]
 
     assert f"{group} (at {offset})" in texts(told[0])
     assert "They go on by themselves" in texts(told[0])
@@ -171,7 +171,7 @@ def test_groups_of_the_old_history_go_back_to_the_fork(tmp_path: Path) -> None:
     """By the leader epoch of the commit, or as the offset is after the new leader's end; others are in doubt."""
     case = CORPUS / "k4-k-unclean-election"
     nodes = sorted(case.glob("data-*"))
-    (topic,) = {row["topic"] for row in library.metadata(nodes).rows("leadership") if not row["topic"].startswith("_")}
+    (topic,) = {row["topic"] for row in library.open(nodes).metadata().leadership if not row["topic"].startswith("_")}
     latest = json.loads((case / "truth.json").read_text())["partitions"][f"{topic}-0"]["latest"]
     write_offsets(
         tmp_path,

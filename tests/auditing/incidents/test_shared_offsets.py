@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import build
-from kafkalog.api import verify
+from kafkalog.api import open as opened
 
 
 def _batch(offset: int, records: int, last_offset_delta: int) -> bytes:
@@ -27,7 +27,7 @@ def test_records_that_share_offsets_are_counted(tmp_path: Path, counts: tuple[in
     (tmp_path / "t-0").mkdir()
     data = b"".join(_batch(at, number, 0) for at, number in enumerate(counts))
     (tmp_path / "t-0" / f"{0:020}.log").write_bytes(data)
-    (incident,) = verify([tmp_path / "t-0"]).incidents
+    (incident,) = opened(tmp_path / "t-0").verify().incidents
 
     assert (incident["kind"], incident["cause"]) == ("records-unreadable", "odd-batches")
     assert said in incident["title"]
@@ -40,7 +40,7 @@ def test_a_count_that_no_bytes_hold_is_added_to_nothing(tmp_path: Path) -> None:
     (tmp_path / "t-0").mkdir()
     wild = build.batch(build.record(), base_offset=3, last_offset_delta=0, records_count=(1 << 31) - 1)
     (tmp_path / "t-0" / f"{0:020}.log").write_bytes(_batch(0, 3, 0) + _batch(1, 3, 0) + _batch(2, 2, 0) + wild)
-    titles = [incident["title"] for incident in verify([tmp_path / "t-0"]).incidents]
+    titles = [incident["title"] for incident in opened(tmp_path / "t-0").verify().incidents]
 
     assert "8 records in 3 batches have 3 offsets" in titles[0]
     assert "21474836" not in titles[0]
@@ -52,4 +52,4 @@ def test_batches_with_an_offset_for_each_record_are_whole(tmp_path: Path) -> Non
     data = b"".join(_batch(at, number, number - 1) for at, number in ((0, 3), (3, 3), (6, 2)))
     (tmp_path / "t-0" / f"{0:020}.log").write_bytes(data)
 
-    assert verify([tmp_path / "t-0"]).incidents == []
+    assert list(opened(tmp_path / "t-0").verify().incidents) == []

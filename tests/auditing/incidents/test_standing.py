@@ -29,7 +29,7 @@ def _commit(group: str, offset: int | None, topic: str = "t", number: int = 0) -
 
 
 def _incident(kind: str, *paths: Path) -> dict[str, Any]:
-    (found,) = [one for one in library.audit(paths).incidents if one["kind"] == kind]
+    (found,) = [one for one in library.open(paths).audit().incidents if one["kind"] == kind]
     return found
 
 
@@ -56,7 +56,7 @@ def test_groups_stand_in_damage_before_it_and_past_it(tmp_path: Path) -> None:
 
 def test_groups_wait_before_an_open_transaction(tmp_path: Path) -> None:
     """At its first offset; who is past it reads uncommitted records."""
-    stopped = [one for one in library.audit(HANGING).incidents if one["kind"] == "consumers-stopped"]
+    stopped = [one for one in library.open(HANGING).audit().incidents if one["kind"] == "consumers-stopped"]
     hanging = next(one for one in stopped if one["first_offset"])
     topic, _, number = hanging["partitions"][0].rpartition("-")
     first = hanging["first_offset"]
@@ -66,7 +66,7 @@ def test_groups_wait_before_an_open_transaction(tmp_path: Path) -> None:
     write_offsets(tmp_path, *commits, number=44)
     node = (HANGING / "meta.properties").read_bytes()
     (tmp_path / "meta.properties").write_bytes(node.replace(b"node.id=1", b"node.id=77").replace(b"directory.id", b"#"))
-    (found,) = [one for one in library.audit([HANGING, tmp_path]).incidents if one["id"] == hanging["id"]]
+    (found,) = [one for one in library.open([HANGING, tmp_path]).audit().incidents if one["id"] == hanging["id"]]
 
     assert {group: where for group, (_, _, where) in _stands(found).items() if group in ("waits", "comes", "dirty")} == {
         "waits": "in", "comes": "before", "dirty": "past",
@@ -93,7 +93,7 @@ def test_what_groups_did_before_is_part_of_the_story(tmp_path: Path) -> None:
 def test_what_stops_no_consumer_names_no_group() -> None:
     """Aborted transactions are in nobody's way, though groups have committed offsets there."""
     case = FIXTURES / "k4-m-metadata-groups-44" / "data"
-    incidents = library.audit(case).incidents
+    incidents = library.open(case).audit().incidents
 
     assert incidents
     assert not any(one["groups"] for one in incidents if one["kind"] == "transactions-aborted")
@@ -105,7 +105,7 @@ def test_a_verification_names_the_same_groups_as_an_audit(tmp_path: Path) -> Non
     write_offsets(tmp_path, _commit("here", 1), number=44)
     (audited,), (verified,) = (
         [one for one in found.incidents if one["kind"] == "records-unreadable"]
-        for found in (library.audit(tmp_path), library.verify(tmp_path))
+        for found in (library.open(tmp_path).audit(), library.open(tmp_path).verify())
     )
 
     assert _stands(verified) == _stands(audited) == {"here": (1, 2, "in")}

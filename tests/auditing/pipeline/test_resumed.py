@@ -18,7 +18,8 @@ import pytest
 
 import kept
 from invoke import Ended, kafkalog
-from kafkalog import UnsupportedError, audit
+from kafkalog import UnsupportedError
+from kafkalog.api import open as opened
 from kafkalog.auditing.pipeline import kept_scans
 from kept import SEGMENTS, broker
 
@@ -90,7 +91,7 @@ def test_a_run_that_was_killed_is_gone_on_with(jobs: str, tmp_path: Path) -> Non
     arguments = ["txn-audit", str(root), "--jobs", jobs, "-o", str(out)]
     code = f"""
 import os, signal, sys
-from kafkalog import UnsupportedError, audit
+from kafkalog import UnsupportedError
 from kafkalog.auditing.pipeline import kept_scans
 real, seen = kept_scans.scan_segment, []
 kept_scans.LEAST_BYTES = 1
@@ -215,12 +216,12 @@ def test_the_library_takes_scans(tmp_path: Path) -> None:
     """With the same words, and the same rows."""
     root, out = broker(tmp_path), tmp_path / "out"
     command = kafkalog("txn-audit", root, "-o", out)
-    found = audit(root, since=out)
+    found = opened(root).audit(since=out)
     assert command.text.startswith("OK: 33 transactions: ")
     assert "(2 of 16 segments were scanned; " in found.verdict.headline
-    assert list(found.rows("transactions")) == list(audit(root).rows("transactions"))
+    assert list(found.transactions) == list(opened(root).audit().transactions)
     with pytest.raises(UnsupportedError, match="is no directory of an earlier audit"):
-        audit(root, since=tmp_path / "nothing")
+        _ = opened(root).audit(since=tmp_path / "nothing").verdict
 
 
 def test_hashes_are_of_what_was_audited(tmp_path: Path) -> None:

@@ -50,8 +50,8 @@ def causes(
     configs, server = path.parent / "topics.json", path.parent / "server.properties"
     configs.write_text(json.dumps(topics))
     server.write_text(properties)
-    found = kafkalog.space(path, now=more.pop("now", NOW), topic_configs=configs, server_properties=server, **more)
-    return {row["folder"]: row for row in found.rows("space")}
+    found = kafkalog.open(path).space(now=more.pop("now", NOW), topic_configs=configs, server_properties=server, **more)
+    return {row["folder"]: row for row in found}
 
 
 SEGMENTS = {0: keyed(0, 20, 2), 20: keyed(20, 20, 2), 40: keyed(40, 1, 1)}
@@ -214,7 +214,7 @@ def test_the_next_start_of_directories_that_were_put_aside(tmp_path: Path) -> No
     for name in names:
         for base in SEGMENTS:
             (path / name / f"{base:020d}.index").touch()
-    rows = kafkalog.space(path, tables=["next_start"]).rows("next_start")
+    rows = kafkalog.open(path).space().next_start
     deleted, stray = sorted(rows, key=lambda row: row["log"])
     size = sum(map(len, torn.values()))
 
@@ -251,7 +251,7 @@ def test_the_next_start_reads_what_was_not_flushed(tmp_path: Path) -> None:
         (path / "t-0" / f"{name:020d}.index").touch()
 
     def row() -> dict[str, Any]:
-        (found,) = kafkalog.space(path, tables=["next_start"]).rows("next_start")
+        (found,) = kafkalog.open(path).space().next_start
         return found
 
     assert (row()["recovered_segments"], row()["first_recovered_offset"]) == (2, 20)
@@ -268,7 +268,7 @@ def test_transactions_cost_what_their_batches_and_markers_take() -> None:
     """A partition's row has the sums of its batches, counted one by one."""
     case = FIXTURES / "k4-a-interleaved-tv2"
     data = next(case.glob("data*/*-0"))
-    rows = list(kafkalog.space(case, tables=["transaction_costs"]).rows("transaction_costs"))
+    rows = list(kafkalog.open(case).space().transaction_costs)
     (mine,) = [row for row in rows if row["scope"] == "partition"]
     batches = [one for path in sorted(data.glob("*.log")) for one in kafkalog.batches(path)]
     markers = [one for one in batches if one.attributes & CONTROL]
@@ -284,8 +284,8 @@ def test_transactions_cost_what_their_batches_and_markers_take() -> None:
 def test_producers_are_grouped_by_the_beginning_of_their_ids() -> None:
     """All records of a log's producers are in one group or the other."""
     case = FIXTURES / "k4-f-hanging-late-produce-tv0"
-    groups = list(kafkalog.space(case, tables=["producer_groups"]).rows("producer_groups"))
-    producers = list(kafkalog.audit(case).rows("producers"))
+    groups = list(kafkalog.open(case).space().producer_groups)
+    producers = list(kafkalog.open(case).audit().producers)
 
     assert sum(row["producer_ids"] for row in groups) == len({row["producer_id"] for row in producers})
     assert sum(row["records"] for row in groups) == sum(row["records"] for row in producers)
@@ -298,7 +298,7 @@ def test_a_producer_whose_clock_is_ahead_is_named(tmp_path: Path) -> None:
     )  # fmt: skip
     ended = marker(base_offset=2, producer_id=7, producer_epoch=0, base_timestamp=TIME, max_timestamp=TIME)
     path = directory(tmp_path / "d", {"t-0": {0: data + ended}})
-    rows = [row for row in kafkalog.space(path, now=NOW, tables=["clocks"]).rows("clocks") if row["kind"] == "producer"]
+    rows = [row for row in kafkalog.open(path).space(now=NOW).clocks if row["kind"] == "producer"]
 
     assert [(row["producer_id"], row["ahead_ms"]) for row in rows] == [(7, 90_000)]
 
@@ -313,11 +313,11 @@ def test_clocks_past_the_limit_are_counted(tmp_path: Path, monkeypatch: pytest.M
         ) + marker(base_offset=3 * at + 2, producer_id=at, producer_epoch=0, base_timestamp=TIME, max_timestamp=TIME)
         for at in range(5)
     )  # fmt: skip
-    found = kafkalog.space(directory(tmp_path / "d", {"t-0": {0: data}}), now=NOW, tables=["clocks"])
-    counted = [row for row in found.rows("findings") if row["code"] == "not-all-judged"]
+    found = kafkalog.open(directory(tmp_path / "d", {"t-0": {0: data}})).space(now=NOW)
+    counted = [row for row in found.clocks.outcome.findings if row.code == "not-all-judged"]
 
-    assert len(list(found.rows("clocks"))) == 2
-    assert [(row["found"], row["topic"], row["severity"]) for row in counted] == [("3", "t", "warning")]
+    assert len(list(found.clocks)) == 2
+    assert [(str(one.found), one.topic, one.severity.word) for one in counted] == [("3", "t", "warning")]
 
 
 @pytest.mark.parametrize(
@@ -327,9 +327,9 @@ def test_every_fixture_has_a_row_for_each_directory(case: Path) -> None:
     """Whatever is there, each table is made, and what can be freed is never more than what is there."""
     names = ["space", "space_segments", "blockers", "next_start", "transaction_costs", "producer_groups", "clocks",
              "topic_clocks"]  # fmt: skip
-    found = kafkalog.space(case, tables=names, keys=True)
+    found = kafkalog.open(case).space(keys=True)
     for name in names:
-        rows = list(found.rows(name))
+        rows = list(getattr(found, name))
         if name == "space":
             assert all(row["reclaimable_bytes"] <= row["all_bytes"] for row in rows)
         if name == "space_segments":

@@ -23,13 +23,12 @@ MOST_OFF = 0.05
 @cache
 def rows(case: Path) -> dict[str, dict[str, Any]]:
     """The rows of a case by folder, as of its copy."""
-    found = kafkalog.space(
-        case / "data",
+    found = kafkalog.open(case / "data").space(
         now=json.loads((case / "case.json").read_text())["copied_ms"],
         server_properties=case / "settings.properties",
         topic_configs=case / "topic-configs.json",
     )
-    return {row["folder"]: row for row in found.rows("space")}
+    return {row["folder"]: row for row in found}
 
 
 def expected(case: Path) -> dict[str, dict[str, Any]]:

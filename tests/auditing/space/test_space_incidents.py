@@ -23,9 +23,9 @@ def test_the_transaction_that_holds_bytes_is_the_audit_s_incident(tmp_path: Path
     """The row's incident is in the table incidents, and ``txn-audit`` has it under the same id."""
     path = held(tmp_path / "d")
     row = causes(path, {"t": COMPACT})["t-0"]
-    audited = {one["id"]: one for one in kafkalog.audit(path, now=NOW).rows("incidents")}
-    found = kafkalog.space(path, now=NOW, topic_configs=tmp_path / "topics.json", tables=["incidents"])
-    mine = {one["id"]: one for one in found.rows("incidents")}
+    audited = {one["id"]: one for one in kafkalog.open(path).audit(now=NOW).incidents}
+    found = kafkalog.open(path).space(now=NOW, topic_configs=tmp_path / "topics.json")
+    mine = {one["id"]: one for one in found.incidents}
 
     assert row["cause"] == "open-transaction"
     assert audited[row["incident"]]["kind"] == "consumers-stopped"
@@ -49,9 +49,7 @@ def test_a_partition_that_can_t_be_cleaned_is_an_incident(tmp_path: Path) -> Non
     damaged = {**SEGMENTS, 0: flipped(SEGMENTS[0], 8 * 61 + 6)}
     path = directory(tmp_path / "a", {"t-0": damaged, "u-0": {0: b""}})
     row = causes(path, {"t": COMPACT})["t-0"]
-    (incident,) = kafkalog.space(path, now=NOW, topic_configs=tmp_path / "topics.json", tables=["incidents"]).rows(
-        "incidents"
-    )
+    (incident,) = kafkalog.open(path).space(now=NOW, topic_configs=tmp_path / "topics.json").incidents
 
     assert (incident["id"], incident["kind"], incident["cause"], incident["cluster_id"]) == (
         row["incident"], "cleaner-stopped", "partition-uncleanable", "c",

@@ -24,7 +24,7 @@ def _rows(root: Path, partitions: dict[str, list[bytes]], modified: int | None =
             if modified is not None:
                 os.utime(file, (modified / 1000, modified / 1000))
     (root / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
-    return list(kafkalog.space(root, now=NOW, tables=["topic_clocks"]).rows("topic_clocks"))
+    return list(kafkalog.open(root).space(now=NOW).topic_clocks)
 
 
 def _at(time: int, base: int = 0) -> bytes:

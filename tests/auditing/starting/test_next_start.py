@@ -39,7 +39,7 @@ def said(start: Path, folder: Path) -> dict[str, Row]:
     """What is said of each partition before the start."""
     with tarfile.open(start) as archive:
         archive.extractall(folder, filter="data")
-    rows = kafkalog.space([folder / "a", folder / "b"], tables=["next_start"]).rows("next_start")
+    rows = kafkalog.open([folder / "a", folder / "b"]).space().next_start
     return {f"{row['topic']}-{row['partition']}": row for row in rows}
 
 

@@ -11,6 +11,7 @@ import pytest
 import build
 from group_model import modelled_rows
 from internal_pairs import Pair
+from kafkalog.api import open as opened
 from kafkalog.auditing.topics import metadata_view
 from kafkalog.auditing.topics.groups import GROUP_TABLES, ShareOffsets, group_rows
 from kafkalog.auditing.topics.internal import TOPICS, Written
@@ -18,7 +19,6 @@ from kafkalog.auditing.topics.transaction_steps import transition_rows
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import UnknownTypeError, internal_record
 from kafkalog.kafka.message import MalformedError
-from kafkalog.queries.reading import records
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.segments.internal_blocks import internal_row
 from kafkalog.segments.moment import Moment
@@ -35,7 +35,7 @@ def pairs(topic: str, least: int) -> list[Pair]:
     found: dict[tuple[int, int, int], Pair] = {}
     for path in sorted(FIXTURES.glob(f"*/data*/{topic}-*/*.log")):
         control = {batch.position for batch in batches(path) if batch.is_control}
-        for record in records(path, on_finding=lambda _: None):
+        for record in opened(path, on_finding=lambda _: None).records():
             if record.position not in control:
                 head = (record.value or b"")[:3] if record.key is None else record.key[:2]
                 kind = (int.from_bytes(head, "big"), len(record.key or b""), len(record.value or b""))

@@ -61,7 +61,7 @@ def group_at(root: Path, *offsets: int, epoch: int = -1) -> None:
 def test_lag_is_what_brokers_and_consumers_were_told(path: Path) -> None:
     """Start, end and last stable offset are the broker's; a read_committed consumer was given `visible_lag` records."""
     truth = json.loads(path.read_text())
-    found = list(library.groups(sorted(path.parent.glob("data*"))).rows("committed"))
+    found = list(library.open(sorted(path.parent.glob("data*"))).groups().committed)
     compared = 0
     for row in found:
         name = f"{row['topic']}-{row['partition']}"
@@ -196,7 +196,7 @@ def test_in_a_copy_of_a_running_broker_the_log_may_be_older(tmp_path: Path) -> N
     group_at(tmp_path, 7)
     (tmp_path / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
     (tmp_path / ".lock").touch()
-    (found,) = (one for one in library.groups(tmp_path).findings if one.code == "offset-beyond-end")
+    (found,) = (one for one in library.open(tmp_path).groups().outcome.findings if one.code == "offset-beyond-end")
 
     assert (found.severity, found.certainty) == (library.Severity.NOTE, "unless-copied-while-running")
 
@@ -215,7 +215,7 @@ def test_the_election_says_since_when(tmp_path: Path) -> None:
     """With the metadata log, the unclean election of the case is when a commit of the old leader went out of range."""
     case = CORPUS / "k4-k-unclean-election"
     nodes = sorted(case.glob("data-*"))
-    elected = next(row for row in library.metadata(nodes).rows("leadership") if row["change"] == "unclean-election")
+    elected = next(row for row in library.open(nodes).metadata().leadership if row["change"] == "unclean-election")
     topic, partition = elected["topic"], elected["partition"]
     answer = json.loads((case / "truth.json").read_text())["partitions"][f"{topic}-{partition}"]
     write = Write(commit_key("late", topic, partition), commit_value(answer["latest"] + 9, epoch=0))

@@ -18,7 +18,7 @@ TIME_OF_CHANGE: Final = ("leader", "leader_epoch", "since_ms", "change")
 
 def told(home: Path) -> list[dict[str, Any]]:
     """Return the rows of a log directory."""
-    return list(kafkalog.audit([home]).rows("leaders"))
+    return list(kafkalog.open([home]).audit().leaders)
 
 
 def checkpoint(log: str) -> dict[int, int]:
@@ -49,7 +49,7 @@ def held(homes: list[Path]) -> tuple[int, int]:
                     epochs += 1
         by_metadata = {
             (one["topic"], one["partition"], *(one[name] for name in TIME_OF_CHANGE))
-            for one in kafkalog.metadata([home], tables=["leadership"]).rows("leadership")
+            for one in kafkalog.open(home).metadata().leadership
         }
         for row in rows:
             if row["change"] is not None:
@@ -80,7 +80,7 @@ def test_epochs_of_the_corpus_begin_where_the_broker_says() -> None:
 def test_an_unclean_election_is_told_from_its_first_offset_on() -> None:
     """Broker 3 had six records when it was elected; broker 2, which had led, has none of the new epoch."""
     homes = sorted((CORPUS / "k4-k-unclean-election").glob("data-*"))
-    rows = [row for row in kafkalog.audit(homes).rows("leaders") if row["change"] == "unclean-election"]
+    rows = [row for row in kafkalog.open(homes).audit().leaders if row["change"] == "unclean-election"]
 
     assert {(Path(row["log"]).parent.name, row["leader"], row["first_offset"]) for row in rows} == {
         ("data-2", 3, 16), ("data-3", 3, 6),

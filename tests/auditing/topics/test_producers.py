@@ -60,13 +60,13 @@ def test_rates_add_up_to_the_batches(data: Path) -> None:
     """All times of a producer and topic together are its batches, however they were written."""
     if not (data / "log-start-offset-checkpoint").is_file():
         pytest.skip("no log directory")
-    found = library.producers(data, tables=("writers", "rates"))
+    found = library.open(data).producers()
     rates: defaultdict[tuple[int, str], list[int]] = defaultdict(lambda: [0, 0, 0])
-    for row in found.rows("rates"):
+    for row in found.rates:
         of = rates[row["producer_id"], row["topic"]]
         of[:] = [of[0] + row["batches"], of[1] + row["records"], of[2] + row["size_bytes"]]
     writers = Counter[int]()
-    for row in found.rows("writers"):
+    for row in found.writers:
         writers[row["producer_id"]] += row["records"]
         assert row["producer_id"] >= 0 or row["topics_total"] == 1
 
@@ -86,7 +86,7 @@ def test_producers_are_those_of_the_clients() -> None:
     told: Counter[tuple[int, str]] = Counter()
     for one in truth["transactions"]:
         told[one["producer_id"], one["transactional_id"]] += sum(part["count"] for part in one["partitions"].values())
-    rows = library.producers(case / "data").rows("writers")
+    rows = library.open(case / "data").producers().writers
 
     assert told
     assert told == {
@@ -99,7 +99,7 @@ def test_those_without_an_id_are_one_row_for_each_topic(tmp_path: Path) -> None:
     write(tmp_path, "a", batch(0, 2, T), batch(2, 1, T, producer=7))
     write(tmp_path, "a", batch(0, 3, T + 5), number=1)
     write(tmp_path, "b", batch(0, 4, T), batch(4, 5, T + 60_000, producer=7))
-    rows = list(library.producers(tmp_path).rows("writers"))
+    rows = list(library.open(tmp_path).producers().writers)
 
     assert [(r["producer_id"], r["topics"], r["partitions"], r["records"], r["last_timestamp_ms"]) for r in rows] == [
         (7, ["a", "b"], 2, 6, T + 60_000), (-1, ["a"], 2, 5, T + 5), (-1, ["b"], 1, 4, T)
@@ -111,7 +111,7 @@ def test_a_batch_is_counted_at_its_newest_timestamp(tmp_path: Path) -> None:
     write(tmp_path, "t", batch(0, 1, T), batch(1, 2, T + 60_000), batch(3, 4, T + 61_000), batch(7, 8, -1))
 
     def rates(by: Any) -> list[tuple[int | None, int]]:
-        rows = library.producers(tmp_path, by=by, tables=("rates",)).rows("rates")
+        rows = library.open(tmp_path).producers(by=by).rates
         return [(row["start_ms"], row["records"]) for row in rows]
 
     minute, hour, day = T // 60_000 * 60_000, T // 3_600_000 * 3_600_000, T // 86_400_000 * 86_400_000
@@ -125,7 +125,7 @@ def test_replicas_are_counted_once(tmp_path: Path) -> None:
     for node, batches in (("1", [batch(0, 2, T)]), ("2", [batch(0, 2, T), batch(2, 1, T)])):
         write(tmp_path / node, "t", *batches)
         (tmp_path / node / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
-    (row,) = library.producers([tmp_path / "1", tmp_path / "2"]).rows("writers")
+    (row,) = library.open([tmp_path / "1", tmp_path / "2"]).producers().writers
 
     assert (row["cluster_id"], row["records"], row["partitions"]) == ("c", 3, 1)
 
@@ -161,9 +161,9 @@ def test_several_processes_count_the_same() -> None:
     """Logs are read in processes, and put together here."""
     data = FIXTURES / "k4-a-interleaved-tv2" / "data"
     tables = ("writers", "rates")
-    one, two = (library.producers(data, tables=tables, jobs=jobs) for jobs in (1, 2))
+    one, two = (library.open(data, jobs=jobs).producers() for jobs in (1, 2))
 
-    assert all(list(one.rows(table)) == list(two.rows(table)) for table in tables)
+    assert all(list(getattr(one, table)) == list(getattr(two, table)) for table in tables)
 
 
 def test_damage_is_reported_and_the_rest_is_counted(tmp_path: Path) -> None:
@@ -171,7 +171,9 @@ def test_damage_is_reported_and_the_rest_is_counted(tmp_path: Path) -> None:
     bad = bytearray(batch(1, 1, T))
     bad[-1] ^= 1
     write(tmp_path, "t", batch(0, 1, T), bytes(bad), batch(2, 1, T))
-    found = library.producers(tmp_path)
+    found = library.open(tmp_path).producers()
 
-    assert [finding.code for finding in found.findings if finding.severity > library.Severity.NOTE] == ["crc-mismatch"]
-    assert [row["records"] for row in found.rows("writers")] == [2]
+    assert [finding.code for finding in found.outcome.findings if finding.severity > library.Severity.NOTE] == [
+        "crc-mismatch"
+    ]
+    assert [row["records"] for row in found.writers] == [2]

@@ -82,8 +82,7 @@ def test_the_lag_of_a_share_group_is_against_its_log(tmp_path: Path) -> None:
     (tmp_path / "meta.properties").write_bytes(node.replace(b"node.id=1", b"node.id=77").replace(b"directory.id", b"#"))
 
     def lag(**moment: int) -> list[int | None]:
-        found = library.groups([case, tmp_path], tables=("share_offsets",), **moment)  # type: ignore[arg-type]
-        return [row["lag"] for row in found.rows("share_offsets")]
+        return [row["lag"] for row in library.open([case, tmp_path]).groups(**moment).share_offsets]
 
     assert lag() == [80 - 60 - 10]
     assert lag(offset=10**6) == [None]

@@ -53,7 +53,7 @@ def test_late_data_adopted_by_the_next_transaction() -> None:
 
 def test_only_the_records_of_the_older_epoch_had_a_wrong_fate() -> None:
     """The others are the next transaction's own: an incident counts those that a foreign marker ended."""
-    found = kafkalog.audit([FIXTURES / "k4-f-misattributed-epoch" / "data"])
+    found = kafkalog.open(FIXTURES / "k4-f-misattributed-epoch" / "data").audit()
     (row,) = (one for one in found.rows("incidents") if one["kind"] == "wrong-fate")
 
     assert row["records"] == 2
@@ -152,7 +152,7 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
     steps = value(1, partitions=listed), value(2, epoch=1, partitions=listed), value(4, epoch=1, partitions=[]), later
 
     assert hanging(tmp_path, *steps) == [("hanging", "marker-missing", "tx-1")]
-    (row,) = (one for one in kafkalog.audit([tmp_path]).rows("incidents") if "hanging" in one["title"])
+    (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if "hanging" in one["title"])
     assert "save its records first" in row["title"]
     assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "Check", "End", "Verify:"]
 
@@ -160,7 +160,7 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
 def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Path) -> None:
     """Only the end of the decision is left: it may have had the partition."""
     hanging(tmp_path, value(4, epoch=1, partitions=[]), None)
-    (row,) = (one for one in kafkalog.audit([tmp_path]).rows("incidents") if "hanging" in one["title"])
+    (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if "hanging" in one["title"])
 
     assert "may have committed it" in row["title"]
     assert [step["text"].partition(" ")[0] for step in row["next_steps"]] == ["Save", "Check", "End", "Verify:"]
@@ -174,7 +174,7 @@ def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> 
     marker = Batch(0, 1, 1, "commit", 1000, 1, coordinator_epoch=0, timestamp=T + 60_000)
     late = Batch(0, 2, 2, "data", 1000, 1, 0, timestamp=T + 60_001)
     plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 0, "data", 1000, 0, 0, timestamp=T), marker, late])
-    (row,) = (one for one in kafkalog.audit([tmp_path], snapshot=True).rows("incidents") if "hanging" in one["title"])
+    (row,) = (one for one in kafkalog.open([tmp_path]).audit(snapshot=True).incidents if "hanging" in one["title"])
 
     assert (row["cause"], row["first_offset"]) == ("id-expired", 2)
     assert "committed it" not in row["title"]

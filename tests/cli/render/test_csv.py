@@ -18,7 +18,7 @@ import sampled
 from handmade import batch, damaged, each, one, record, segment
 from invoke import PARTITION, SEGMENT, files_of, kafkalog, rows_of
 from kafkalog.tables import TABLES
-from kafkalog_cli.render.row_formats import PartedCsv, as_csv
+from kafkalog.writing.row_formats import PartedCsv, as_csv
 from official import FIXTURES
 
 CASES = official.cases(FIXTURES)

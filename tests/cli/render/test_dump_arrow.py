@@ -122,11 +122,11 @@ def test_several_tables_in_one_file_are_refused(options: tuple[str, ...], words:
 def test_the_library_gives_the_same_table() -> None:
     """All columns, or only those that are named; findings go where the others go."""
     findings: list[library.Finding] = []
-    table = library.record_table(SEGMENT, on_finding=findings.append)
+    table = library.open(SEGMENT, on_finding=findings.append).records().to_arrow()
 
     assert table.to_pylist() == wanted_of("records", SEGMENT)
-    assert library.batch_table(SEGMENT).to_pylist() == wanted_of("batches", SEGMENT)
-    assert library.record_table(SEGMENT, columns=["value", "offset"]).schema.names == ["value", "offset"]
+    assert library.open(SEGMENT).batches().to_arrow().to_pylist() == wanted_of("batches", SEGMENT)
+    assert library.open(SEGMENT).records().select("value", "offset").to_arrow().schema.names == ["value", "offset"]
     assert findings == []
-    with pytest.raises(KeyError):
-        library.record_table(SEGMENT, columns=["nonsense"])
+    with pytest.raises(library.InvalidInputError):
+        library.open(SEGMENT).records().select("nonsense")

@@ -83,7 +83,7 @@ def test_records_lose_nothing(case: Path) -> None:
     assert names
     for name in names:
         with warnings.catch_warnings(action="ignore"):
-            wanted = list(library.records(case / name))
+            wanted = list(library.open(case / name).records())
         rows = [row for row in rows_of("--table", "records", name, cwd=case) if row["table"] == "records"]
         assert [(row["offset"], row["timestamp_ms"], row["sequence"], row["size_bytes"]) for row in rows] == [
             (record.offset, record.timestamp, record.sequence, record.size) for record in wanted

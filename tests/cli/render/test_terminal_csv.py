@@ -17,7 +17,7 @@ from kafkalog.segments.blocks import Rows
 from kafkalog.segments.file_rows import segment_rows
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.dump_tables import RECORDS
-from kafkalog_cli.render.row_formats import CsvSink, EscapedCsv, as_csv
+from kafkalog.writing.row_formats import CsvSink, EscapedCsv, as_csv
 from kafkalog_cli.render.text_table import TableSink
 
 ODD = ["", "plain", "é", "\x1b[31m", 'a"b', "a,b", "a\r\nb", "\0", "\\", "\u202e", "\U000e0001", " x ", "\udc80"]

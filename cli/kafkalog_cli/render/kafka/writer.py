@@ -8,7 +8,7 @@ from typing import BinaryIO, Final
 from kafkalog.escape import escape, escape_bytes, escape_json
 from kafkalog.files.names import is_remote
 from kafkalog.kernel import text as kernel_text
-from kafkalog_cli.output import Buffer
+from kafkalog.writing.output_buffer import Buffer
 
 __all__ = ["LineWriter", "java_path"]
 

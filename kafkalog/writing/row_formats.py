@@ -18,7 +18,7 @@ from kafkalog.segments.blocks import Block, BlockColumn, Kind, Rows
 from kafkalog.segments.decoded import header_at
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog.tables.declared import EVERY_COLUMN
-from kafkalog_cli.output import Buffer
+from kafkalog.writing.output_buffer import Buffer
 
 if TYPE_CHECKING:
     from _typeshed import SupportsWrite

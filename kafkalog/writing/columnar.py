@@ -3,42 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
+from kafkalog.findings import Finding
 from kafkalog.segments.blocks import Rows
+from kafkalog.segments.file_rows import BlockShape
 from kafkalog.segments.segment_arrow import ARROW_BATCHES, ARROW_ROOM, ArrowRows
 from kafkalog.tables import Table
-from kafkalog.tables.arrow import GuardedFile, ParquetFile, arrow_batches, chosen_schema
-from kafkalog_cli.render.row_formats import BlockSink, ChosenColumns
+from kafkalog.tables.arrow import IpcFile, ParquetFile, arrow_batches, chosen_schema
+from kafkalog.writing.row_formats import BlockSink, ChosenColumns
 
-__all__ = ["KEPT_ROWS", "ArrowSink", "write_stream"]
+if TYPE_CHECKING:
+    from kafkalog.tables.arrow import RecordBatch
+
+__all__ = ["ARROW_SHAPE", "KEPT_ROWS", "ArrowSink", "batches_of", "write_stream"]
 
 KEPT_ROWS: Final = 1 << 14
 
 
-class _IpcWriter:
-    """An Arrow file."""
-
-    def __init__(self, stream: BinaryIO, schema: Any) -> None:
-        import pyarrow as pa
-
-        self._file = GuardedFile(stream)
-        with self._file.wanted():
-            # Words that nobody knew are written when they come: a file can't have another dictionary. Only findings
-            # name files that were not given, and polars reads no dictionary that grows.
-            options = pa.ipc.IpcWriteOptions(emit_dictionary_deltas=True)
-            self._writer = pa.ipc.new_file(pa.PythonFile(self._file, mode="w"), schema, options=options)
-
-    def write_batch(self, batch: Any) -> None:
-        with self._file.wanted():
-            self._writer.write_batch(batch)
-
-    def close(self) -> None:
-        with self._file.wanted():
-            self._writer.close()
-
-
-_WRITERS: Final[dict[str, Callable[[BinaryIO, Any], Any]]] = {"arrow": _IpcWriter, "parquet": ParquetFile}
+_WRITERS: Final[dict[str, Callable[[BinaryIO, Any], Any]]] = {"arrow": IpcFile, "parquet": ParquetFile}
 
 
 class ArrowSink(BlockSink):
@@ -93,6 +76,30 @@ class ArrowSink(BlockSink):
         self._take_rows()
         self._take(self._blocks.last())
         self._writer.close()
+
+
+ARROW_SHAPE: Final = BlockShape(ARROW_ROOM, spaced=True)
+
+
+def batches_of(
+    items: Iterable[tuple[Table, tuple[Any, ...]] | Rows | Finding], table: Table, schema: Any
+) -> Iterator[RecordBatch]:
+    """Yield rows of a table as batches with the schema's columns, in bounded memory; findings are passed over."""
+    blocks, kept = ArrowRows(schema, ()), [table.names.index(name) for name in schema.names]
+    rows: list[tuple[Any, ...]] = []
+    for item in items:
+        if isinstance(item, Rows):
+            yield from arrow_batches(rows, schema)
+            rows = []
+            yield from blocks.add(item)
+        elif not isinstance(item, Finding):
+            yield from blocks.last()
+            rows.append(tuple([item[1][at] for at in kept]))
+            if len(rows) >= KEPT_ROWS:
+                yield from arrow_batches(rows, schema)
+                rows = []
+    yield from arrow_batches(rows, schema)
+    yield from blocks.last()
 
 
 def write_stream(form: str, stream: BinaryIO, schema: Any, batches: Iterable[Any]) -> None:
