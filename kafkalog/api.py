@@ -169,9 +169,9 @@ class LogDirs:
     def records(self, *, with_outcome: bool | None = None, **question: Unpack[Question]) -> RecordsResult:
         """Ask for the records, control records included, in the order of topics, partitions and offsets.
 
-        Iteration gives `Record`: keys and values as bytes, and where and what became of it. Of several replicas of a
-        partition the one that consumers read is meant. What became of a record takes a second reading of all logs:
-        `with_outcome` says whether it is wanted, by default of directories and where the question needs it.
+        Iteration gives `Record`: keys and values as bytes, and where and what became of it, which takes a second reading
+        of all logs: `with_outcome` says whether it is wanted, by default of directories and where the question needs
+        it. Of several replicas of a partition what any has comes once, then; else the one that consumers read is meant.
         """
         return RecordsResult(RecordRun(self._access, self._narrowing, RECORDS, question, with_outcome), RECORDS)
 
@@ -181,8 +181,6 @@ class LogDirs:
 
     def find(self, **question: Unpack[Question]) -> RecordsResult:
         """Ask where records are, as ``kafkalog find``: no control records, and none is an answer, too.
-
-        What any given replica has is found, once, whichever of them consumers read.
 
         The outcome's status is 0 if there are some, 1 if there are none, 3 if something could not be read.
         """

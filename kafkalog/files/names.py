@@ -23,6 +23,7 @@ __all__ = [
     "STATE_TOPIC",
     "FileKind",
     "FileName",
+    "given_again",
     "is_remote",
     "is_virtual",
     "local_path",
@@ -89,6 +90,12 @@ def place_unpacked(root: str, folder: str | None) -> None:
 def unpacked_places() -> dict[str, str]:
     """Return the folders of all unpacked archives by the names that stand for them."""
     return dict(_unpacked)
+
+
+def given_again(path: str) -> str:
+    """Return what a command can be given for a path: of what is in an archive the archive."""
+    inside = (root for root in _unpacked if path == root or path.startswith(f"{root}/"))
+    return next(inside, f"{path}!").removesuffix("!")
 
 
 def is_virtual(path: str) -> bool:

@@ -105,7 +105,8 @@ class PartitionDirectory:
     is not known. `topic_id` is the one in partition.metadata, None where a broker could not read it. `files` are all
     files by their names, as they were when they were listed: None for one that vanished meanwhile. `itself` is the
     directory as it was then, None if it had changed so recently that another change may not show. `tier` is the remote
-    tier, if it was given: then the segments that it alone has are before the local ones.
+    tier, if it was given: then the segments that it alone has are before the local ones. `metadata_version` is that of
+    partition.metadata.
     """
 
     log: str
@@ -125,6 +126,7 @@ class PartitionDirectory:
     files: Mapping[str, FileIdentity | None] = field(default_factory=dict, compare=False, repr=False)
     itself: FileIdentity | None = field(default=None, compare=False, repr=False)
     tier: Tier | None = field(default=None, compare=False, repr=False)
+    metadata_version: str | None = field(default=None, compare=False, repr=False)
 
     def finding(self, code: str, file: str, message: str, **where: Unpack[Where]) -> Finding:
         """Make a finding about a file of the partition."""
@@ -251,6 +253,7 @@ def _listed(
         frozenset(offset for offset, kind in by_name.indexed if kind is FileKind.TXN_INDEX),
         files,
         itself,
+        metadata_version=about.get("version"),
     )
     return found, findings, is_whole
 

@@ -216,7 +216,8 @@ class SelectedBlock:
 
         kinds = [fates.outcome_of(found, batch) for batch in range(len(found.outcome))]
         names = [fates.id_of(found, batch) for batch in range(len(found.outcome))]
-        shown = fates.visible(found.shown[np.asarray(batches)], np.asarray(offsets)).tolist()
+        passed = None if self.passed is None else self.passed[np.asarray(self.rows())]
+        shown = fates.visible(found.shown[np.asarray(batches)], np.asarray(offsets), passed).tolist()
         return (
             repeat(fates.topic), repeat(fates.partition), repeat(fates.log), [names[batch] for batch in batches],
             [kinds[batch] for batch in batches], [None if one == buffers.NONE else bool(one) for one in shown],

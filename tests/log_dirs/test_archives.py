@@ -77,11 +77,10 @@ def test_an_archive_says_what_its_directory_says(command: str, name: str, tmp_pa
     plain = kafkalog(command, "--format", "ndjson", DATA)
 
     assert found.status == plain.status
-    expected = plain.text.replace(str(DATA), f"{path}!/data")
     if command == "verify":  # archives have whole seconds
         assert len(found.rows) == len(plain.rows)
     else:
-        assert found.text == expected
+        assert found.text.replace(f"{path}!/data", str(path)) == plain.text.replace(str(DATA), str(path))
     assert os.environ["TMPDIR"] not in found.text + found.err
 
 

@@ -147,7 +147,7 @@ def recreate(new: Path) -> None:
     """Delete the topic and create it again: another id, and a log from the beginning."""
     for path in (new / RET).iterdir():
         path.unlink()
-    (new / RET / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
+    (new / RET / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZQ\n")
     (new / RET / f"{0:020}.log").write_bytes(batch(record(b"first")))
 
 
@@ -307,10 +307,10 @@ def test_only_one_cluster_and_the_same_brokers_are_compared(copies: tuple[Path, 
     """Other clusters and other brokers are refused with the reason and the command that compares them."""
     old, new = copies
     meta = (new / "meta.properties").read_text()
-    other = re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAAQ", re.sub("node.id=.*", "node.id=77", meta))
+    other = re.sub("directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAZQ", re.sub("node.id=.*", "node.id=77", meta))
     (new / "meta.properties").write_text(other)
     other_broker = kafkalog("diff", old, new)
-    (new / "meta.properties").write_text(re.sub("cluster.id=.*", "cluster.id=AAAAAAAAAAAAAAAAAAAAAQ", meta))
+    (new / "meta.properties").write_text(re.sub("cluster.id=.*", "cluster.id=AAAAAAAAAAAAAAAAAAAAZQ", meta))
     other_cluster = kafkalog("diff", old, new)
 
     assert other_broker.status == other_cluster.status == 2

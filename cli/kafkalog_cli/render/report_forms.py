@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final
 from kafkalog.auditing.incidents import Verdict, groups_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import CommandLine, command_line, escape, escape_line
+from kafkalog.files.names import given_again
 from kafkalog.narrowing import nothing_matches
 from kafkalog.quantities import iso, many, offset_range
 from kafkalog.reports import FirstScreen, Line, page
@@ -94,7 +95,7 @@ def _records_of(row: Row) -> CommandLine | None:
         return None
     topic, _, partition = place.rpartition("-")
     which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")
-    return command_line("kafkalog dump --print-data-log", *which, directory)
+    return command_line("kafkalog dump --print-data-log", *which, given_again(directory))
 
 
 def _proof(row: Row, moments: TimesOfDay, width: int | None, most: int) -> Iterator[str]:

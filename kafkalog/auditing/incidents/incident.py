@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.certainty import PROVED, first_doubt, is_proved
 from kafkalog.escape import CommandLine, command_line, described, saved_as
+from kafkalog.files.names import given_again
 from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import by_number, capital, iso, listed, many
@@ -137,7 +138,12 @@ class Step(NamedTuple):
             return self
         output = ("-o", saved_as("saved", incident_id, *self.place))
         return Step.running(
-            self.text, "kafkalog extract", ("--incident", incident_id), *self.saves, output, *directories
+            self.text,
+            "kafkalog extract",
+            ("--incident", incident_id),
+            *self.saves,
+            output,
+            *dict.fromkeys(map(given_again, directories)),
         )
 
 

@@ -206,6 +206,9 @@ def _offset(kind: str, offset: int, audit: PartitionAudit) -> tuple[int, str] | 
 
 
 def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
+    is_like_its_topic = (directory.topic == METADATA_TOPIC) == (directory.topic_id == _METADATA_UUID)
+    if directory.metadata_version == "0" and directory.topic_id is not None and is_like_its_topic:
+        return
     path = os.path.join(directory.log, "partition.metadata")
     if not exists(path):
         return

@@ -21,7 +21,7 @@ EVERYTHING: Final = ""  # in the place of a partition: the verdict on all of the
 
 def words_of(directories: Sequence[Path]) -> dict[str, int]:
     """Return how mild the worst word of each partition is, and that of all together; none where nothing is wrong."""
-    judged = api.audit(list(map(str, directories)))
+    judged = api.open(list(map(str, directories))).audit()
     found: dict[str, int] = {}
     for row in judged.incidents:
         verdict = verdict_of([row], lambda: ("OK", ()))

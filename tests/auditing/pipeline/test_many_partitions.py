@@ -27,7 +27,7 @@ def log_directory(root: Path, partitions: int) -> Path:
         directory = root / f"t-{number}"
         directory.mkdir()
         (directory / f"{0:020}.log").write_bytes(segment)
-        (directory / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAQ\n")
+        (directory / "partition.metadata").write_text("version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAZQ\n")
         plain.write_epochs(directory, (0, 0))
     (root / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
     return root

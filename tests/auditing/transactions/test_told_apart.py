@@ -54,7 +54,7 @@ def test_late_data_adopted_by_the_next_transaction() -> None:
 def test_only_the_records_of_the_older_epoch_had_a_wrong_fate() -> None:
     """The others are the next transaction's own: an incident counts those that a foreign marker ended."""
     found = kafkalog.open(FIXTURES / "k4-f-misattributed-epoch" / "data").audit()
-    (row,) = (one for one in found.rows("incidents") if one["kind"] == "wrong-fate")
+    (row,) = (one for one in found.incidents if one["kind"] == "wrong-fate")
 
     assert row["records"] == 2
     assert row["title"].startswith("2 records of an older epoch of coupons-seats.22 (producer 0) in")
