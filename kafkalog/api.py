@@ -169,9 +169,9 @@ class LogDirs:
     def records(self, *, with_outcome: bool | None = None, **question: Unpack[Question]) -> RecordsResult:
         """Ask for the records, control records included, in the order of topics, partitions and offsets.
 
-        Iteration gives `Record`: keys and values as bytes, and where and what became of it, which takes a second reading
-        of all logs: `with_outcome` says whether it is wanted, by default of directories and where the question needs
-        it. Of several replicas of a partition what any has comes once, then; else the one that consumers read is meant.
+        Iteration gives `Record`: keys and values as bytes, and where and what became of it, which takes a second
+        reading of all logs: `with_outcome` says whether it is wanted, by default of directories and where the question
+        needs it. Then what any of several replicas has comes once; else the one that consumers read is meant.
         """
         return RecordsResult(RecordRun(self._access, self._narrowing, RECORDS, question, with_outcome), RECORDS)
 
