@@ -70,7 +70,7 @@ class RecordRun(Answering):
         access, selection = self.access, replace(self._selection, met=Met())
         given = files_of(
             access.paths, self._narrowing, selection, access.limits, jobs=access.jobs, with_fates=self._with_outcome,
-            every_replica=self._kind != "extract",
+            every_replica=self._kind == "find",
         )  # fmt: skip
         if self._stake is not None:
             from kafkalog.queries.meant import files_at_stake

@@ -171,7 +171,7 @@ class LogDirs:
 
         Iteration gives `Record`: keys and values as bytes, and where and what became of it, which takes a second
         reading of all logs: `with_outcome` says whether it is wanted, by default of directories and where the question
-        needs it. Then what any of several replicas has comes once; else the one that consumers read is meant.
+        needs it. Of several replicas of a partition the one that consumers read is meant.
         """
         return RecordsResult(RecordRun(self._access, self._narrowing, RECORDS, question, with_outcome), RECORDS)
 
@@ -181,6 +181,8 @@ class LogDirs:
 
     def find(self, **question: Unpack[Question]) -> RecordsResult:
         """Ask where records are, as ``kafkalog find``: no control records, and none is an answer, too.
+
+        What any of several replicas has is found, once.
 
         The outcome's status is 0 if there are some, 1 if there are none, 3 if something could not be read.
         """

@@ -356,11 +356,12 @@ def test_a_run_is_cancelled(name: str, jobs: int) -> None:
 def test_rows_are_written_as_the_command_writes_them(suffix: str, tmp_path: Path) -> None:
     """To a file that appears whole; one that is there is replaced only where that is asked for."""
     path, theirs = tmp_path / f"mine.{suffix}", tmp_path / f"theirs.{suffix}"
+    names = [name for name in TABLES["records"].names if name != "replicas"]  # of which the command asks more
     found = kafkalog.open(HANGING).records()
-    found.write(path)
-    assert (
-        command("dump", "--table", "records", "--columns", "*", "--format", suffix, "-o", theirs, HANGING).status == 0
-    )
+    found.select(*names).write(path)
+    columns = ",".join(names)
+    dumped = command("dump", "--table", "records", "--columns", columns, "--format", suffix, "-o", theirs, HANGING)
+    assert dumped.status == 0
 
     if suffix == "parquet":
         assert pq.read_table(path).to_pylist() == pq.read_table(theirs).to_pylist() != []

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import time
@@ -144,7 +145,7 @@ def test_what_forks_ask_is_counted_without_files_in_memory_too(
 def test_an_audit_asks_for_each_name_once(case: str, store: ObjectStore) -> None:
     """One listing; of each file that is read its size, and its bytes if there are any; nothing of what is not there.
 
-    After the last read the log directory is listed once more, and its meta.properties read: is it still this one?
+    The last entry of an index says where a start looks for the end: that is looked for once more. After the last read the log directory is listed once more, and its meta.properties read: is it still this one?
     """
     local = FIXTURES / case / "data"
     uri = store.upload(local, f"asked/{case}")
@@ -152,7 +153,10 @@ def test_an_audit_asks_for_each_name_once(case: str, store: ObjectStore) -> None
     with store.counting() as counts:
         kafkalog("txn-audit", uri)
 
-    assert counts == {"LIST": 2, "HEAD": len(read) + 1, "GET": sum(path.stat().st_size > 0 for path in read) + 1}
+    heads, gets = _of_ends(local)
+    read_bytes = sum(path.stat().st_size > 0 for path in read)
+    assert counts == {"LIST": 2, "HEAD": len(read) + 1 + heads, "GET": read_bytes + 1 + gets}
+    read |= {*local.rglob("*.index")}
     assert {request.key for request in store.asked if request.kind != "LIST"} == {
         f"asked/{case}/{path.relative_to(local)}" for path in read
     }
@@ -171,8 +175,18 @@ def test_the_log_directories_below_a_path_cost_one_listing(store: ObjectStore) -
 
     homes = {row["log"].rpartition("/")[0] for row in ended.table("partitions")}
     assert homes == {store.uri(f"below/volumes/{name}/kafka-log0") for name in ("a", "b")}
-    files, with_bytes = 2 * len(read), 2 * sum(path.stat().st_size > 0 for path in read)
-    assert counts == {"LIST": 1 + 2, "HEAD": files + 2, "GET": with_bytes + 2}  # each of them is then looked at again
+    heads, gets = _of_ends(local)
+    files, with_bytes = len(read) + heads, sum(path.stat().st_size > 0 for path in read) + gets
+    # Each of them is then looked at again.
+    assert counts == {"LIST": 1 + 2, "HEAD": 2 * (files + 1), "GET": 2 * (with_bytes + 1)}
+
+
+def _of_ends(local: Path) -> tuple[int, int]:
+    """Return how many sizes and bytes are asked for to find where a start finds the ends of cleanly stopped logs."""
+    last = {path.parent: path for path in sorted(local.rglob("*.index"))}.values()
+    entries = [struct.unpack(">ii", path.read_bytes()[-8:])[1] if path.stat().st_size else None for path in last]
+    followed = sum(bool(position) for position in entries)
+    return 2 * len(entries) + followed, sum(position is not None for position in entries) + followed
 
 
 def _is_audited(path: Path) -> bool:

@@ -131,8 +131,7 @@ def test_records_of_both_tiers_are_those_that_consumers_were_given(case: Path) -
 @pytest.mark.parametrize("case", of_corpus(cases(TIERED)), ids=lambda case: case.name)
 def test_space_says_what_is_in_which_tier(case: Path) -> None:
     """Bytes are those of the folders; what waits for its copy, and why, is what was done to the case."""
-    with remote_given(Remote(str(case / "remote"))):
-        found = kafkalog.open(case / "data").space(topic_configs=case / "topic-configs.json")
+    found = kafkalog.open(case / "data", remote=case / "remote").space(topic_configs=case / "topic-configs.json")
     rows = {f"{row['topic']}-{row['partition']}": row for row in found.space_tiers}
     facts = json.loads((case / "expect-tiered.json").read_text())
     waits = {"copy held up": "open-transaction", "copy switched off": "copy-disabled", "copy fails": "failing"}

@@ -183,17 +183,26 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         incident.last_offset = max(fork.copy.last_offset for fork in every)
         incident.records = incident.lost_records
     first = electing[0].elections[0] if electing else None
-    given_up = sum(one.row["records"] or 0 for one in hanging if one.is_committed and one.is_proved)
     incident.say(
         _WORDS[cause],
         leader=first and first.leader,
         when=first and iso(first.row["since_ms"]),
-        lost=_lost(incident, together, every)
-        + (f" Ending the open transaction gives up {many(given_up, 'committed record')} more." if given_up else ""),
+        lost=_lost(incident, together, every) + _given_up(hanging),
         waits=waits,
     )
     incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
     return incident
+
+
+def _given_up(hanging: Sequence[Open]) -> str:
+    """Say how many committed records more are given up where open transactions are ended."""
+    committed = [one.row for one in hanging if one.is_committed and one.is_proved and one.row["records"]]
+    if not committed:
+        return ""
+    number, first = sum(row["records"] for row in committed), committed[0]
+    which = f" at offset {first['first_offset']} of {TopicPartition.of(first)}" if len(committed) == 1 else "s"
+    gives = "gives" if len(committed) == 1 else "give"
+    return f" Ending the open transaction{which} {gives} up {many(number, 'committed record')} more."
 
 
 def _tell(tables: ClusterTables, incident: Incident, there: Elected, forks: Sequence[_Fork]) -> None:

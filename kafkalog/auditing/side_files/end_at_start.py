@@ -48,7 +48,8 @@ def end_after_clean_stop(audit: PartitionAudit) -> int | tuple[int, int] | None:
     if os.path.basename(segment.file(".index")) not in directory.files:
         return None  # it is made anew, and what is no batch is cut off before
     try:
-        return next_offset(segment) if _has_tail(audit, segment) or _last_entry(segment)[1] else None
+        entry = _last_entry(segment)
+        return next_offset(segment, entry) if _has_tail(audit, segment) or entry[1] else None
     except UnreadableError:
         return None  # reported with the file
 
@@ -107,15 +108,15 @@ def _lost(audit: PartitionAudit, first: int) -> str:
     return f"{where}, with {many(visible, 'record')} that read_committed consumers get,"
 
 
-def next_offset(segment: Segment) -> int | tuple[int, int]:
+def next_offset(segment: Segment, entry: tuple[int, int] | None = None) -> int | tuple[int, int]:
     """Return the offset after the last batch that the broker finds, or where it stops: the position and the size there.
 
-    It reads on from the batch of the index's last entry, header after header; without a batch from there on the
-    segment's base offset is the end. Raises UnreadableError.
+    It reads on from the batch of the index's last `entry`, an offset and a position, header after header; without a
+    batch from there on the segment's base offset is the end. Raises UnreadableError.
 
     Follows LogSegment.readNextOffset and FileLogInputStream.nextBatch.
     """
-    offset, position = _last_entry(segment)
+    offset, position = entry or _last_entry(segment)
     last, data, begin = None, b"", position
     with closing(open_source(segment.path)) as source:
         while position < source.size - _UP_TO_MAGIC:

@@ -107,7 +107,7 @@ def _of_one_moment(finding: Finding, directory: PartitionDirectory) -> Finding:
 def _meta_properties(node: LogDirectory) -> Iterator[Finding]:
     """Yield what a broker of some release refuses; a cluster id may be any text, and unknown keys are ignored."""
     path = os.path.join(node.home, "meta.properties")
-    if not exists(path):
+    if not (known := node.identity.properties) and not exists(path):
         if not node.alone and node.partitions and (node.locked or node.clean_shutdown):
             yield _meta_wrong(
                 path,
@@ -115,8 +115,8 @@ def _meta_properties(node: LogDirectory) -> Iterator[Finding]:
                 " the file anew.",
             )
         return
-    try:
-        values = read_properties(path, on_finding=lambda _: None)  # what is malformed was reported when it was listed
+    try:  # what is malformed, or could not be read, was reported when it was listed
+        values = _listed_properties(known) if known else read_properties(path, on_finding=lambda _: None)
     except UnreadableError:
         return
     version = java_int(values.get("version", "0").strip())
@@ -205,12 +205,18 @@ def _offset(kind: str, offset: int, audit: PartitionAudit) -> tuple[int, str] | 
     return None
 
 
+def _listed_properties(known: str) -> dict[str, str]:
+    """Return a meta.properties as it was when its directory was listed (``DirectoryIdentity.properties``)."""
+    lines = (line.partition("=") for line in known.split("\n"))
+    return {name: value for name, _, value in lines if name}
+
+
 def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
     is_like_its_topic = (directory.topic == METADATA_TOPIC) == (directory.topic_id == _METADATA_UUID)
     if directory.metadata_version == "0" and directory.topic_id is not None and is_like_its_topic:
         return
     path = os.path.join(directory.log, "partition.metadata")
-    if not exists(path):
+    if "partition.metadata" not in directory.files:
         return
     try:
         values = read_properties(path, on_finding=lambda _: None)  # what is malformed was reported when it was listed
@@ -237,7 +243,7 @@ def _partition_metadata(directory: PartitionDirectory) -> Iterator[Finding]:
 def _quorum_state(directory: PartitionDirectory) -> Iterator[Finding]:
     """Yield what is not the format of a quorum-state."""
     path = os.path.join(directory.log, "quorum-state")
-    if directory.topic != METADATA_TOPIC or not exists(path):
+    if directory.topic != METADATA_TOPIC or "quorum-state" not in directory.files:
         return
     wrong: list[Finding] = []
     try:
