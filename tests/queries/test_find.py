@@ -272,3 +272,17 @@ def test_a_regular_expression_is_given_up(form: str, tmp_path: Path, monkeypatch
     assert given_up.status == 3
     assert "--value-regex was given up: it took more than 1 s for one value" in given_up.err
     assert kafkalog("find", "--format", form, "--value-regex", "a+!", tmp_path).status == 0
+
+
+def test_keys_and_values_are_shown_in_their_format(tmp_path: Path) -> None:
+    """What can't be decoded is shown as it is; what is looked for are bytes."""
+    (tmp_path / "t-0").mkdir()
+    records = record((7).to_bytes(4, "big"), b'{"a":1}'), record(b"odd", None, delta=1)
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(batch(*records))
+    formats = ("--key-format", "int", "--value-format", "json", "--offset", "0..")
+    lines = kafkalog("find", *formats, tmp_path).text.splitlines()
+    rows = kafkalog("find", "--format", "ndjson", *formats, tmp_path).rows
+
+    assert [line.partition("  key ")[2] for line in lines] == ['7  value {"a":1}', "'odd'  value null"]
+    assert str(rows[0]["key"]) == "7"
+    assert kafkalog("find", *formats[:-2], "--value", '"a":1', tmp_path).status == 0

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import TYPE_CHECKING, BinaryIO, Final
 
@@ -21,6 +21,7 @@ from kafkalog.files.watch import watch
 from kafkalog.quantities import iso, listed_of, many
 from kafkalog.segments.selection import ReplicaChoice, Selection
 from kafkalog.tables.declared import EVERY_COLUMN
+from kafkalog.values.value import Value
 from kafkalog_cli.filters import (
     FoundFiles,
     RecordFilters,
@@ -33,6 +34,7 @@ from kafkalog_cli.filters import (
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.inputs import known_size
 from kafkalog_cli.options import (
+    ValueFormats,
     as_one,
     format_option,
     jobs_option,
@@ -41,6 +43,7 @@ from kafkalog_cli.options import (
     remote_options,
     unpacked,
     unpacked_option,
+    value_format_options,
 )
 from kafkalog_cli.output import STDOUT, say
 from kafkalog_cli.render.forms import FORMS
@@ -50,6 +53,7 @@ if TYPE_CHECKING:
     from kafkalog.kafka.batch import Record
     from kafkalog.queries.given_file import GivenFile
     from kafkalog.queries.reading import SelectedBlock
+    from kafkalog.values.value import Decode
 
 __all__ = ["find"]
 
@@ -60,11 +64,15 @@ _SHOWN: Final = 60  # bytes of a key or value in a line
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """What find prints of the matching records: each of them, their number for each file, or the files' names."""
+    """What find prints of the matching records: each of them, their number for each file, or the files' names.
+
+    `decoders` are those of keys and values, by these names.
+    """
 
     counts: bool
     files_only: bool
     max_count: int | None
+    decoders: Mapping[str, Decode] = field(default_factory=dict)
 
 
 _report_options = as_one(
@@ -111,17 +119,19 @@ def _word_of(paths: Sequence[str], filters: RecordFilters, values: Selection) ->
 @_value_options
 @_report_options
 @format_option(_FORMS, "text")
+@value_format_options
 @remote_options
 @limit_options
 @jobs_option
 @unpacked_option
 def find(
     paths: Sequence[str], filters: RecordFilters, values: Selection, report: _Report, form: Form | None,
-    limits: Limits, jobs: int | None,
+    formats: ValueFormats, limits: Limits, jobs: int | None,
 ) -> int:  # fmt: skip
     """Say where the records below DIRs are that match: topic, partition, offset, time, and what became of them.
 
-    A WORD that is no file is looked for in keys, values and headers, where no option says what to look for.
+    A WORD that is no file is looked for in keys, values and headers, where no option says what to look for. It is
+    looked for in their bytes, also where a format decodes what is shown.
 
     Exits with 0 if there are some, 1 if there are none and everything was read, 3 if something could not be read.
 
@@ -138,6 +148,7 @@ def find(
     outcome = Outcome(Severity.ERROR)
     paths, values = _word_of(paths, filters, values)
     paths = without_side_files(unpacked(paths), outcome)
+    decoders = formats.decoders(paths)
     find_files = partial(
         filters.find_files, paths, limits, jobs=jobs, besides=values, replicas=ReplicaChoice(every=True)
     )
@@ -147,13 +158,14 @@ def find(
     if form.has_rows:
         from kafkalog_cli.extracting import write_rows
 
-        write_rows(Showing(form, columns=(EVERY_COLUMN,)), found, limits, outcome, limit=report.max_count)
+        showing = Showing(form, columns=(EVERY_COLUMN,))
+        write_rows(showing, found, limits, outcome, limit=report.max_count, decoders=decoders)
         number = found.selection.met.records
     else:
         with STDOUT.stream(paths) as stream:
             is_told = found.logs is not None and found.logs.audit is not None
             fates = cache(lambda: found if is_told else find_files(with_fates=True))
-            number = _write(found, fates, limits, outcome, stream, report)
+            number = _write(found, fates, limits, outcome, stream, replace(report, decoders=decoders))
     tell_absent(found, outcome, everywhere=report.max_count is None, in_any=True)
     if not number:
         say(f"nothing matches in {many(len(found.files), 'file', grouped=True)}")
@@ -192,7 +204,7 @@ def _write(
                     if report.counts:
                         by_place[_place(record, path), record.outcome or "unknown"] += 1
                     else:
-                        stream.write(f"{_line(record, path)}{shares[at] if shares else ''}\n".encode())
+                        stream.write(f"{_line(record, path, report.decoders)}{shares[at] if shares else ''}\n".encode())
                         _take_offset(shown, record)
                 if (files_only and number) or number == most:
                     break
@@ -250,18 +262,23 @@ def _place(record: Record, path: str) -> str:
     return path if record.topic is None else f"{record.topic}-{record.partition}"
 
 
-def _line(record: Record, path: str) -> str:
+def _line(record: Record, path: str, decoders: Mapping[str, Decode]) -> str:
     """Write a record's place, time, outcome, key and value in a line."""
+    key, value = _shown(record.key, decoders.get("key")), _shown(record.value, decoders.get("value"))
     became = record.outcome or "-"
     name = "" if record.transactional_id is None else f" of {record.transactional_id}"
     time = "-" if record.timestamp < 0 else iso(record.timestamp)
     parts = escape(f"{_place(record, path)}  offset {record.offset}  {time}  {became}{name}")
-    return f"{parts}  key {_shown(record.key)}  value {_shown(record.value)}"
+    return f"{parts}  key {key}  value {value}"
 
 
-def _shown(data: bytes | None) -> str:
-    """Write the beginning of a key or value; a character of several bytes is not cut."""
+def _shown(data: bytes | None, decode: Decode | None = None) -> str:
+    """Write the beginning of a key or value, decoded if it can be; a character of several bytes is not cut."""
     if data is None:
         return "null"
+    found = None if decode is None else decode(data)
+    if isinstance(found, Value) and found.text is not None:
+        shown = f"{escape(found.text[:_SHOWN])}{'…' * (len(found.text) > _SHOWN)}"
+        return shown if found.is_json else f"'{shown}'"
     end = next((end for end in range(min(_SHOWN, len(data)), 0, -1) if end == len(data) or data[end] & 0xC0 != 0x80), 0)
     return f"'{escape_bytes(data[: end or _SHOWN])}'{'…' * (len(data) > _SHOWN)}"
