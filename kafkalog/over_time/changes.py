@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.columns.sorted_rows import SortedRows, group_ends, place_of
 from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.errors import UnsupportedError
@@ -543,7 +544,10 @@ _GROWS: Final = ("lost_records", "records", "transactions", "partitions_total")
 
 
 def incident_changes(changes: Changes, old: Sequence[Row], new: Sequence[Row]) -> list[Row]:
-    """Say which incidents are new, grown, still there or over; return the rows of those that made it worse."""
+    """Say which incidents are new, grown, still there or over; return the rows of those that made it worse.
+
+    What had ended before, as an abort, is not said once more.
+    """
     before = {row["id"]: row for row in old}
     left = {row["id"]: row for row in old if row["id"] not in {one["id"] for one in new}}
     worse = []
@@ -554,6 +558,8 @@ def incident_changes(changes: Changes, old: Sequence[Row], new: Sequence[Row]) -
             if earlier is not None:
                 del left[earlier["id"]]
         what = "new" if earlier is None else "grown" if _grew(earlier, row) else "still-there"
+        if what == "still-there" and row["kind"] in INFORMATIVE:  # it had ended: nothing of it goes on
+            continue
         if what != "still-there":
             worse.append(row)
         _add_incident(changes, what, row, earlier)

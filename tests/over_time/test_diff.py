@@ -443,3 +443,14 @@ def test_two_copies_of_a_broker_are_no_replicas(copies: tuple[Path, Path]) -> No
     assert (ended.status, ended.out) == (2, b"")
     assert "are two copies of broker 1's directory, and no replicas: kafkalog diff OLD NEW compares copies" in ended.err
     assert "kafkalog diff OLD NEW" in kafkalog("txn-audit", "--format", "ndjson", *copies).text
+
+
+def test_what_had_ended_is_not_said_once_more() -> None:
+    """Ordinary aborts and fenced writers of both copies are no news; what goes on is."""
+    ended = FIXTURES / "k4-d-fencing-tv2-400" / "data"
+    kinds = {row["kind"] for row in kafkalog("txn-audit", "--format", "ndjson", ended).table("incidents")}
+    hanging = FIXTURES / "v2.8-hanging" / "data"
+
+    assert kinds & {"writer-fenced", "transactions-aborted"}
+    assert "still there" not in kafkalog("diff", ended, ended).text
+    assert "still there" in kafkalog("diff", hanging, hanging).text
