@@ -315,7 +315,7 @@ def add_restorable(
 ) -> None:
     """Add to a verification of paths whether brokers can go on from them: what their audit, and a start, make of them.
 
-    Raises UnsupportedError for a `kafka_version` that is none.
+    Raises UnsupportedError for a `kafka_version` that names no release.
     """
     from kafkalog.auditing.incidents import incidents_of_audit
     from kafkalog.auditing.pipeline import audit

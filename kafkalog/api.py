@@ -74,7 +74,7 @@ class TransactionSettings:
 
 
 class HowToRead(TypedDict, total=False):
-    """How inputs are read, and who is told; ``kafkalog.open`` says what each means."""
+    """How inputs are read, and what is called with progress and findings; ``kafkalog.open`` explains each."""
 
     limits: Limits | None
     jobs: int | None
@@ -100,7 +100,7 @@ def open(  # noqa: A001  # as gzip's, it is called by its module's name
     batches are read, `on_finding` is called with each; without it those above a note are a `FindingWarning`.
 
     `on_progress` is called with a `Progress` as bytes are read; once `cancel` is set, what reads raises
-    CancelledError. Raises InvalidInputError for what is no path, and UnsupportedError for a layout that is none.
+    CancelledError. Raises InvalidInputError for what is no path, and UnsupportedError for an unknown layout.
 
     >>> logs = kafkalog.open("fixtures/v2.8-hanging/data", topics="ledger")
     >>> {record.topic for record in logs.records(outcome="hanging")}

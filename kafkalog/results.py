@@ -1,7 +1,7 @@
 """Lazy answers: nothing is read before rows are asked for, and what streams is read again each time, in bounded memory.
 
-How inputs are reached, who is told how far it is and who may cancel travel with each reading in a context of its own,
-so that threads do not meet.
+Each reading has a context of its own with how inputs are reached, what is called with the progress, and which event
+cancels it, so that threads do not meet.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class _Asker(CountingWatch):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What is read, and how: the inputs, their remote store, limits, processes, and who is told."""
+    """What is read, and how: inputs, their remote store, limits, processes, callbacks for progress and findings."""
 
     paths: tuple[str, ...]
     remote: Remote | None = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import click
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.files.names import is_remote
 
 __all__ = ["reading_option", "with_account"]
 
@@ -26,6 +28,16 @@ def reading_option() -> click.Option:
     )  # fmt: skip
 
 
+def _inputs(ctx: click.Context) -> Iterator[str]:
+    """Yield what the arguments of a command name, where something is there."""
+    for argument in (param for param in ctx.command.params if isinstance(param, click.Argument)):
+        value = ctx.params.get(argument.name or "")
+        for one in value if isinstance(value, tuple) else (value,):
+            path = str(getattr(one, "file", one))
+            if os.path.lexists(path) or is_remote(path):
+                yield path
+
+
 def with_account(ctx: click.Context, run: Callable[[click.Context], Any]) -> Any:
     """Run a command, and write what it read where its option says so, however it ends."""
     if not ctx.meta.get(_KEPT):
@@ -40,13 +52,17 @@ def with_account(ctx: click.Context, run: Callable[[click.Context], Any]) -> Any
     from kafkalog_cli.render.showing import Showing
     from kafkalog_cli.render.sinks import write_rows
 
-    if ctx.params.get("way") is not None and ctx.params["way"].engine == "spark":
+    if ctx.params.get("engine") == "spark":
         raise UnsupportedError("--reading is for this machine's engine: Spark's executors read elsewhere")
     place = Path(ctx.meta[_KEPT])
-    target, form = Target(place), form_of(place, ROWS)
+    try:
+        target, form = Target(place), form_of(place, ROWS)
+    except click.UsageError as error:
+        suffixes = " ".join(suffix for form in ROWS for suffix in form.suffixes)
+        raise click.UsageError(f"--reading {place}: its suffix has to name a format: {suffixes}.") from error
     target.refuse_replacing()
-    given = [str(path) for path in ctx.params.get("paths") or ()]
-    target.place(given)  # in evidence it is refused before anything is read
+    given = list(_inputs(ctx))
+    target.place(given)  # in an input it is refused before anything is read
     try:
         with ledger_kept() as kept:
             return run(ctx)

@@ -85,7 +85,7 @@ class DumpRun(ABC):
         """Write what is in a file."""
 
     def report(self, finding: Finding) -> None:
-        """Count and show a finding that is told."""
+        """Count and show a finding, but for one that only the whole log can judge."""
         file = self.request.given.get(finding.file)
         if file is not None and not file.is_told(finding.code):
             return

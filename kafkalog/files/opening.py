@@ -272,9 +272,11 @@ class FileSource:
             try:
                 got = read_at(self._descriptor, view[done:] if done else view, position + done)
             except OSError as error:
-                raise UnreadableError(
-                    f"{self.name}: cannot read at position {position + done}: {error.strerror}"
-                ) from error
+                why = f"cannot read at position {position + done}: {error.strerror}"
+                if self._noted is not None:
+                    self._noted.reached(self._opening, position + done, done)
+                    self._noted.refused(self.name, "refused", why)
+                raise UnreadableError(f"{self.name}: {why}") from error
             if not got:
                 break
             done += got

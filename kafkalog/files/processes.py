@@ -229,18 +229,18 @@ class _Crew(Generic[_Task, _Result]):
 
     def _written(self, number: int, place: _Place, write: Callable[[object, _Place], None]) -> int:
         """Do a task, and write its result or what it raised; return whose task it is as in a head."""
-        begin = place.at
+        begin, kept = place.at, ledger()
+        mark = (0, 0) if kept is None else kept.mark()
         try:
-            known, kept = _requests(), ledger()
-            mark = None if kept is None else kept.mark()
+            known = _requests()
             result = self._function(self._tasks[number])
-            noted = None if kept is None or mark is None else kept.since(*mark)
-            write((result, _requests() - known, noted), place)
+            write((result, _requests() - known, None if kept is None else kept.since(*mark)), place)
         except _UnwrittenError:
             raise
         except Exception as error:  # whatever a task raises: the first process raises it where the result would be
             place.at = begin
             place.write(_sent(error))
+            place.write(pickle.dumps(None if kept is None else kept.since(*mark)))
             return ~number
         return number
 
@@ -294,13 +294,17 @@ class _Crew(Generic[_Task, _Result]):
                 continue
             with io.BufferedReader(_Place(file, start)) as place:
                 result = pickle.load(place)  # written by a fork of this process
+                asked, noted = Counter[str](), None
+                if about < 0:
+                    noted = pickle.load(place)
+                else:
+                    result, asked, noted = result
             _put(file, _NUMBER.pack(start + size), 0)
+            if noted is not None and (kept := ledger()) is not None:
+                kept.take(noted)
             if about < 0:
                 yield ~about, partial(_raised, result)
                 continue
-            result, asked, noted = result
-            if noted is not None and (kept := ledger()) is not None:
-                kept.take(noted)
             if asked:
                 from kafkalog.files.object_stores import add_requests
 

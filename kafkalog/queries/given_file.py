@@ -46,7 +46,7 @@ class GivenFile:
         return self.fates is not None and self.fates.last_stable_offset is not None
 
     def is_told(self, code: str) -> bool:
-        """Say whether a finding about its bytes is told.
+        """Say whether a finding about its bytes is shown and counted.
 
         A gap is judged with all of its log, and what is damaged in a replica that no consumer reads, others may have.
         """

@@ -74,7 +74,7 @@ class Question(TypedDict, total=False):
 def selection_of(question: Question) -> Selection:
     """Return which records of a file a question means, whichever log it is of.
 
-    Raises InvalidInputError for a word that is no outcome, a time that is none, and what is no regular expression.
+    Raises InvalidInputError for an unknown outcome, and for a time or a regular expression that cannot be read.
     """
     header = question.get("header")
     words = {word for one in listed(question.get("outcome")) for word in (OPEN if one == "open" else (one,))}

@@ -7,9 +7,8 @@ import re
 import shutil
 import tempfile
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -50,9 +49,8 @@ def sql(audits: tuple[str, ...], query: str, showing: Showing) -> int:
         kafkalog sql monday tuesday "SELECT audit, sum(log_end_offset) AS ends FROM partitions GROUP BY ALL"
     """
     check_rows(showing, ("result",))
-    with database(audits) as connection:
+    with database(audits, query) as connection:
         refuse_all_but_one_select(connection, query)
-        check_cells(query, audits)
         if showing.form.columnar:
             from kafkalog.writing.columnar import write_stream
 
@@ -115,22 +113,6 @@ def refuse_all_but_one_select(connection: duckdb.DuckDBPyConnection, text: str) 
         raise UnsupportedError("one SELECT is run; the audits are never changed")
 
 
-def check_cells(text: str, inputs: Sequence[str]) -> None:
-    """Read the tables that a SELECT names, once. Raises UnreadableError for a cell that its column can't have."""
-    from kafkalog.reports import WrittenAudit
-    from kafkalog.tables.checked_cells import checked_batches
-
-    asked = set(re.findall(r"\w+", text.lower()))
-    for name in inputs:
-        if (place := Path(name)).is_dir():
-            source = WrittenAudit(place)
-            batches: Iterator[Any] = chain.from_iterable(map(source.batches, asked & set(source.tables)))
-        else:
-            table = _table_of(place)
-            batches = checked_batches(name, name, TABLES[table], None) if table in asked else iter(())
-        deque(batches, maxlen=0)
-
-
 def answer(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[Table, Iterator[tuple[Any, ...]]]:
     """Run a SELECT; return a table of its columns, and its rows. Raises UnsupportedError with DuckDB's words."""
     found = _waited(connection, lambda: connection.execute(text))
@@ -166,13 +148,13 @@ def _cell(value: Any) -> Any:
 
 
 @contextmanager
-def database(inputs: Sequence[str]) -> Iterator[duckdb.DuckDBPyConnection]:
+def database(inputs: Sequence[str], query: str) -> Iterator[duckdb.DuckDBPyConnection]:
     """Open a database with a view for each table of some audits, and of Parquet that other commands wrote.
 
     Of several audits each view has the rows of all; its first column, `audit`, says whose. Nothing can be read but
     these files, and no setting be changed. What does not fit into its memory is in a directory of its own below
     TMPDIR, or /tmp, until it is closed. Raises UnsupportedError without DuckDB, UnreadableError for other inputs,
-    and for files that are not what was written.
+    and for files that are not what was written, or have a cell that its column can't have in a table of the `query`.
     """
     try:
         import duckdb
@@ -190,17 +172,21 @@ def database(inputs: Sequence[str]) -> Iterator[duckdb.DuckDBPyConnection]:
             "max_temp_directory_size": f"{_MOST_TEMPORARY}B",
         }  # fmt: skip
         with duckdb.connect(":memory:", config=config) as connection:
-            _register(connection, inputs)
+            _register(connection, inputs, set(re.findall(r"\w+", query.lower())))
             yield connection
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _register(connection: duckdb.DuckDBPyConnection, inputs: Sequence[str]) -> None:
-    """Make the views, and refuse everything else from then on."""
+def _register(connection: duckdb.DuckDBPyConnection, inputs: Sequence[str], asked: Collection[str]) -> None:
+    """Make the views, and refuse everything else from then on.
+
+    The cells of the tables that are `asked` for are checked: these tables are read once more for that.
+    """
     import pyarrow.dataset as ds
 
     from kafkalog.reports import WrittenAudit
+    from kafkalog.tables.checked_cells import checked_batches
 
     parts: dict[str, list[tuple[str, list[str]]]] = {}
     audits = 0
@@ -209,9 +195,12 @@ def _register(connection: duckdb.DuckDBPyConnection, inputs: Sequence[str]) -> N
             source = WrittenAudit(place)
             audits += 1
             for table in sorted(source.tables):
+                deque(source.batches(table) if table in asked else (), maxlen=0)
                 parts.setdefault(table, []).append((name, [str(path) for path in source.files(table)]))
         else:
-            parts.setdefault(_table_of(place), []).append((name, [name]))
+            table = _table_of(place)
+            deque(checked_batches(name, name, TABLES[table], None) if table in asked else (), maxlen=0)
+            parts.setdefault(table, []).append((name, [name]))
     for table, of_table in sorted(parts.items()):
         selects = []
         for number, (name, files) in enumerate(of_table):

@@ -58,7 +58,7 @@ def outside_findings(audit: PartitionAudit) -> Iterator[Finding]:
 def _mixed(audit: PartitionAudit) -> NDArray[np.int64]:
     """Return the producers that have transactions, and records outside of them.
 
-    Where all records are in transactions, as in most logs that have any, two sums are equal: there is none.
+    In most logs that have transactions all records are in one: then two sums are equal, and no batch is looked at.
     """
     written = audit.producers.columns("producer_id", "records")
     total = sum(int(np.maximum(some["records"], 0).sum()) for some in audit.transactions.blocks("records"))

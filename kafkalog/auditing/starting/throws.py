@@ -269,7 +269,7 @@ THROWS: Final = (
         "ProducerStateManager.loadFromSnapshot", Phase.LOGS, "a producer snapshot is corrupt", "snapshot-corrupt",
         Fate.GOES_ON,
     ),
-    # What is damaged there is told by incidents of damage, with what the coordinator does: `incidents/coordinators.py`.
+    # Incidents of damage say what is damaged there, and what the coordinator does: `incidents/coordinators.py`.
     Throw(
         "CoordinatorLoaderImpl.doLoad", Phase.COORDINATORS,
         "a batch of __consumer_offsets or __share_group_state can't be read", (), Fate.GOES_ON,
