@@ -352,6 +352,19 @@ def test_a_run_is_cancelled(name: str, jobs: int) -> None:
     assert list(getattr(kafkalog.open(OFFSETS, jobs=jobs), name)()) is not None
 
 
+def test_find_has_what_any_replica_has_and_records_are_those_of_one() -> None:
+    """As the command finds them: the replica that consumers read has no record that another one alone has."""
+    homes = sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
+    logs = kafkalog.open(homes, topics="t", on_finding=lambda _: None)
+    found = sorted((one.partition or 0, one.offset, one.value or b"") for one in logs.find())
+    given = sorted((one.partition or 0, one.offset, one.value or b"") for one in logs.records())
+    command_found = command("find", "--topic", "t", "--format", "ndjson", *homes).rows
+
+    assert len(found) == len(command_found)
+    assert len({place[:2] for place in given}) == len(given)
+    assert len(found) > len({place[:2] for place in found})
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "ndjson", "json", "csv"])
 def test_rows_are_written_as_the_command_writes_them(suffix: str, tmp_path: Path) -> None:
     """To a file that appears whole; one that is there is replaced only where that is asked for."""

@@ -121,7 +121,8 @@ def test_a_file_that_is_there_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "there.csv").write_text("mine")
     ended = kafkalog("verify", "--reading", tmp_path / "there.csv", DATA)
     assert (ended.status, (tmp_path / "there.csv").read_text()) == (2, "mine")
-    assert kafkalog("verify", "--reading", DATA / "here.csv", DATA).status == 2
+    refused = kafkalog("verify", "--reading", DATA / "here.csv", DATA)
+    assert (refused.status, refused.out) == (2, b"")  # before anything is read
     assert not (DATA / "here.csv").exists()
     audit = tmp_path / "audit"
     assert kafkalog("txn-audit", "--exit-zero", DATA, "-o", audit).status == 0
