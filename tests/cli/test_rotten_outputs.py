@@ -182,3 +182,16 @@ def test_pages_of_parquet_have_checksums(copy: Path) -> None:
         except (OSError, pa.ArrowException) as error:
             found += "CRC checksum" in str(error)
     assert found > 100
+
+
+@pytest.mark.parametrize("command", ["report", "sql", "history"])
+def test_a_link_out_of_an_audit_is_not_followed(copy: Path, tmp_path: Path, command: str) -> None:
+    """Whatever it leads to, the same bytes too: what is outside of a given directory is not read."""
+    file = copy / "incidents" / "part-00000.parquet"
+    shutil.move(file, tmp_path / "outside")
+    file.symlink_to(tmp_path / "outside")
+    asked = ("report", "--format", "html", copy) if command == "report" else ("sql", copy, "FROM incidents")
+    ended = kafkalog("history", copy.parent) if command == "history" else kafkalog(*asked)
+
+    assert ended.status == 3
+    assert "a symbolic link out of" in ended.err
