@@ -73,13 +73,11 @@ class RecordRun(Answering):
             every_replica=self._kind == "find",
         )  # fmt: skip
         if self._stake is not None:
-            from kafkalog.queries.meant import files_at_stake
+            from kafkalog.queries.at_stake import files_at_stake
 
             given.files = files_at_stake(given, self._narrowing, self._stake[0])
         elif self._kind == "extract" and selection.visible_only:
-            from kafkalog.queries.meant import left_out
-
-            given.unread = [*given.unread, *left_out(given.files)]
+            given.unread = [*given.unread, *(one for file in given.files if (one := file.left_out()) is not None)]
         elif self._kind == "extract":
             given.files = [file.since_log_start() for file in given.files]
         return given

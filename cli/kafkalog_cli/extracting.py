@@ -15,7 +15,7 @@ from kafkalog.exit_status import Outcome
 from kafkalog.files.names import OFFSETS_TOPIC
 from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import many
-from kafkalog.queries.meant import files_at_stake
+from kafkalog.queries.at_stake import files_at_stake
 from kafkalog.queries.reading import selected_blocks
 from kafkalog.queries.replays import Unfit, console_command, console_line, copy_batches
 from kafkalog.segments.selection import Met

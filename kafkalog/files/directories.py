@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.escape import command_line
-from kafkalog.files.ledger import ledger
+from kafkalog.files.ledger import note_listing, note_refusal
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.opening import open_unnoticed
 from kafkalog.files.packed_segments import owner_of_part
@@ -89,8 +89,7 @@ class _LocalTree:
             try:
                 folder = path if path.endswith("/") else f"{path}/"
                 place = local_path(folder)
-                if (kept := ledger()) is not None:
-                    kept.listed(path)
+                note_listing(path)
                 with os.scandir(descriptor) as entries:
                     return [_LocalEntry(folder, place, entry) for entry in entries]
             finally:
@@ -99,9 +98,9 @@ class _LocalTree:
             shown = command_line("kafkalog dump", path) or "kafkalog dump FILE"
             raise UnreadableError(f"{path}: not a directory: did you mean `{shown}`?") from error
         except OSError as error:
-            if (kept := ledger()) is not None:
-                kept.refused(path, "refused", (error.strerror or str(error)).lower())
-            raise UnreadableError(f"{path}: {(error.strerror or str(error)).lower()}") from error
+            why = (error.strerror or str(error)).lower()
+            note_refusal(path, why)
+            raise UnreadableError(f"{path}: {why}") from error
 
     def each(self, function: Callable[[_In], _Out], items: Iterable[_In], /) -> list[_Out]:
         return [function(item) for item in items]
@@ -223,8 +222,7 @@ def leaving(entry: DirectoryEntry, root: str) -> Finding | None:
         message = f"a symbolic link to {os.path.realpath(path)}, which does not exist"
     else:
         return None
-    if (kept := ledger()) is not None:
-        kept.refused(entry.path, "link", message)
+    note_refusal(entry.path, message, "link")
     return Finding.of("link-leaves", entry.path, message)
 
 

@@ -7,11 +7,12 @@ process, where somebody keeps one; forked processes send what they read with the
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final, NamedTuple
 
-__all__ = ["Entry", "Ledger", "ledger", "ledger_kept"]
+__all__ = ["Entry", "Ledger", "ledger", "ledger_kept", "note_listing", "note_opening", "note_refusal"]
 
 _DIRECTORY: Final = -1  # in place of a size
 
@@ -121,3 +122,23 @@ def ledger_kept() -> Iterator[Ledger]:
         yield _ledger
     finally:
         _ledger = before
+
+
+def note_opening(path: str, size: int) -> Callable[[int, int], None]:
+    """Note that a file of `size` bytes is open; return what takes each read: the position up to which, and how much."""
+    return _unkept if _ledger is None else partial(_ledger.reached, _ledger.opened(path, size))
+
+
+def note_listing(path: str) -> None:
+    """Note that a directory was listed."""
+    if _ledger is not None:
+        _ledger.listed(path)
+
+
+def note_refusal(path: str, why: str, became: str = "refused") -> None:
+    """Note that a path, or the rest of it, was not read, and why."""
+    if _ledger is not None:
+        _ledger.refused(path, became, why)
+
+
+def _unkept(_end: int, _size: int) -> None: ...

@@ -19,7 +19,7 @@ from datetime import timedelta
 from typing import Any, Final, NamedTuple, TypeVar
 
 from kafkalog.errors import UnreadableError
-from kafkalog.files.ledger import ledger
+from kafkalog.files.ledger import note_opening, note_refusal
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.tree import DirectoryEntry, FileIdentity
 from kafkalog.files.waiting import answer_of
@@ -266,8 +266,12 @@ class RemoteSource:
 
     def __init__(self, path: str, *, max_bytes: int | None = None) -> None:
         self.name = path
-        self._noted, self._opening = ledger(), 0
-        self._file, self._whole, self._version = self._found(path)
+        try:
+            self._file, self._whole, self._version = _open(path)
+        except UnreadableError as error:
+            note_refusal(path, str(error))
+            raise
+        self._note_read = note_opening(path, self._whole)
         listed = _sizes.get(path, self._whole)
         if listed != self._whole:
             self._file.close()
@@ -276,17 +280,6 @@ class RemoteSource:
         self.is_cut = self._size < self._whole
         self._blocks: dict[int, memoryview] = {}
         self._fetched = 0
-
-    def _found(self, path: str) -> tuple[Any, int, dict[str, Any]]:
-        try:
-            found = _open(path)
-        except UnreadableError as error:
-            if self._noted is not None:
-                self._noted.refused(path, "refused", str(error))
-            raise
-        if self._noted is not None:
-            self._opening = self._noted.opened(path, found[1])
-        return found
 
     @property
     def size(self) -> int:
@@ -304,8 +297,7 @@ class RemoteSource:
                 break
             view[done : done + len(piece)] = piece
             done += len(piece)
-        if self._noted is not None:
-            self._noted.reached(self._opening, position + done, done)
+        self._note_read(position + done, done)
         return done
 
     def read_bytes(self, position: int, size: int) -> bytes:

@@ -15,7 +15,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING, Final, Protocol
 
 from kafkalog.errors import UnreadableError
-from kafkalog.files.ledger import ledger
+from kafkalog.files.ledger import note_opening, note_refusal
 from kafkalog.files.names import is_remote, local_path
 from kafkalog.files.packed_segments import PackedSource, index_part, manifest_path, read_manifest
 from kafkalog.files.system_calls import read_at
@@ -201,8 +201,7 @@ class _NotedFile(io.FileIO):
     def __init__(self, name: str) -> None:
         descriptor, status = _open(name)
         super().__init__(descriptor, "rb")
-        self._noted = ledger()
-        self._opening = 0 if self._noted is None else self._noted.opened(name, status.st_size)
+        self._note_read = note_opening(name, status.st_size)
 
     def readinto(self, view: WriteableBuffer) -> int:
         """Read what is next."""
@@ -215,8 +214,7 @@ class _NotedFile(io.FileIO):
         return rest
 
     def _counted(self, got: int) -> int:
-        if self._noted is not None:
-            self._noted.reached(self._opening, self.tell(), got)
+        self._note_read(self.tell(), got)
         return got
 
 
@@ -225,8 +223,7 @@ def _open(name: str) -> tuple[int, os.stat_result]:
     try:
         return _opened(name)
     except UnreadableError as error:
-        if (kept := ledger()) is not None:
-            kept.refused(name, "link" if _OUT in str(error) else "refused", str(error))
+        note_refusal(name, str(error), "link" if _OUT in str(error) else "refused")
         raise
 
 
@@ -255,8 +252,7 @@ class FileSource:
     def __init__(self, path: str | os.PathLike[str], *, max_bytes: int | None = None) -> None:
         self.name = os.fspath(path)
         self._descriptor, self._status = _open(self.name)
-        self._noted = ledger()
-        self._opening = 0 if self._noted is None else self._noted.opened(self.name, self._status.st_size)
+        self._note_read = note_opening(self.name, self._status.st_size)
         self._size = self._status.st_size if max_bytes is None else min(self._status.st_size, max_bytes)
         self.is_cut = self._size < self._status.st_size
 
@@ -273,15 +269,13 @@ class FileSource:
                 got = read_at(self._descriptor, view[done:] if done else view, position + done)
             except OSError as error:
                 why = f"cannot read at position {position + done}: {error.strerror}"
-                if self._noted is not None:
-                    self._noted.reached(self._opening, position + done, done)
-                    self._noted.refused(self.name, "refused", why)
+                self._note_read(position + done, done)
+                note_refusal(self.name, why)
                 raise UnreadableError(f"{self.name}: {why}") from error
             if not got:
                 break
             done += got
-        if self._noted is not None:
-            self._noted.reached(self._opening, position + done, done)
+        self._note_read(position + done, done)
         return done
 
     def read_bytes(self, position: int, size: int) -> bytes:
@@ -370,8 +364,7 @@ def read_small(path: str | os.PathLike[str]) -> bytes:
     try:
         left = min(status.st_size, MOST_OF_SIDE_FILE)
         data = os.read(descriptor, left)
-        if (kept := ledger()) is not None:
-            kept.reached(kept.opened(name, status.st_size), left, left)
+        note_opening(name, status.st_size)(left, left)
         if len(data) == left:  # as always, but where the file shrank, or the file system gives less
             return data
         parts = [data]

@@ -12,9 +12,10 @@ from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_au
 from kafkalog.auditing.partition import fork_of, reach
 from kafkalog.auditing.transactions import Audit, LogAudit
 from kafkalog.columns.sorted_rows import Spans
+from kafkalog.errors import UnsupportedError
 from kafkalog.few_of_many import grouped
 from kafkalog.folds import fold
-from kafkalog.narrowing import nothing_matches
+from kafkalog.narrowing import Narrowing, nothing_matches
 from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.queries.given_logs import fates_of, segments_with
 from kafkalog.segments.selection import Selection
@@ -23,9 +24,20 @@ from kafkalog.tables.audit_tables import FINDINGS
 if TYPE_CHECKING:
     from kafkalog.log_dirs.log_directory import PartitionDirectory
 
-__all__ = ["files_lost", "files_of_incident"]
+__all__ = ["files_at_stake"]
 
 _Spans = tuple[tuple[int, int], ...]
+
+
+def files_at_stake(given: GivenLogs, narrowing: Narrowing, incident_id: str | None) -> list[GivenFile]:
+    """Return the files with the records of an incident, or without an id those that only one replica has.
+
+    Raises UnsupportedError where no directories were given, NothingMatchesError if no incident has this id.
+    """
+    if given.audit is None:
+        raise UnsupportedError("the records of incidents, and those that are lost, need directories")
+    files = files_lost(given) if incident_id is None else files_of_incident(given.audit, incident_id)
+    return [one for one in files if one.fates is not None and narrowing.log(one.fates.topic, one.fates.partition)]
 
 
 def files_of_incident(audit: Audit, incident_id: str) -> list[GivenFile]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from kafkalog.files.names import FileKind, parse_name
+from kafkalog.unread import not_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -44,6 +48,16 @@ class GivenFile:
     def is_of_log(self) -> bool:
         """Say whether it is known of which log it is, and what became of its transactions."""
         return self.fates is not None and self.fates.last_stable_offset is not None
+
+    def left_out(self) -> Finding | None:
+        """Return the finding that it is not known what consumers were given; a KRaft snapshot is given to none."""
+        if self.is_of_log or parse_name(os.path.basename(self.path)).kind is not FileKind.LOG:
+            return None
+        return not_read(
+            self.path,
+            "in no partition's directory, so it is not known what read_committed consumers are given: its records are"
+            " left out; the view read-uncommitted has them",
+        )
 
     def is_told(self, code: str) -> bool:
         """Say whether a finding about its bytes is shown and counted.

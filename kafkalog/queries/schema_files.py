@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final
 
 from kafkalog.errors import UnreadableError
-from kafkalog.files.ledger import ledger
+from kafkalog.files.ledger import note_opening, note_refusal
 from kafkalog.files.names import FileKind, local_path, parse_name
 from kafkalog.files.off_limits import temporary_folder
 from kafkalog.findings import Finding
@@ -102,16 +102,13 @@ def _take(found: Schemas, path: str) -> None:
         blocks = selected_blocks(GivenFile(path), Selection(), None)
         _take_topic(found, (one.value for some in blocks if not isinstance(some, Finding) for one in some.records()))
         return
-    kept = ledger()
     try:
         found.add_file(path)
     except UnreadableError as error:
-        if kept is not None:
-            kept.refused(path, "refused", str(error))
+        note_refusal(path, str(error))
         raise
-    if kept is not None:
-        size = os.path.getsize(path)
-        kept.reached(kept.opened(path, size), size, size)
+    size = os.path.getsize(path)
+    note_opening(path, size)(size, size)
 
 
 def _take_topic(found: Schemas, values: Iterable[bytes | None]) -> None:

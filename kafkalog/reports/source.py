@@ -19,7 +19,7 @@ from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import is_file, open_tree
 from kafkalog.files.hashing import sized_hash
-from kafkalog.files.ledger import ledger
+from kafkalog.files.ledger import note_refusal
 from kafkalog.files.opening import confine, read_small
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
@@ -529,8 +529,7 @@ def _files(folder: str) -> tuple[dict[str, list[TableFile]], dict[str, TableFile
         if size == file.size_bytes:
             continue
         why = "is missing" if size is None else f"has {size} bytes"
-        if (kept := ledger()) is not None:
-            kept.refused(f"{folder}/{file.name}", "refused", why)
+        note_refusal(f"{folder}/{file.name}", why)
         if size is None:
             raise UnreadableError(f"{folder}: {file.name} is missing; {MANIFEST} lists it")
         raise UnreadableError(f"{folder}/{file.name}: {why}; {MANIFEST} says {file.size_bytes}")

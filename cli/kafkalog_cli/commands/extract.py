@@ -147,9 +147,7 @@ def extract(
     if meant.at_stake:
         found = extracting.at_stake(found, filters, meant.incident)
     elif committed:
-        from kafkalog.queries.meant import left_out
-
-        for one in left_out(found.given.values()):
+        for one in filter(None, (file.left_out() for file in found.given.values())):
             outcome.unread()
             say(f"error: {one.file}: {one.message}")
     elif meant.view == "read-uncommitted" or filters.outcomes:
