@@ -156,6 +156,21 @@ class Columns:
         return cls.chained(parts, names).columns(*names)
 
     @classmethod
+    def gathered(cls, parts: Iterable[Columns], rows: int) -> Iterator[Columns]:
+        """Put small tables of the same columns together, until there are some `rows`: each piece has its cost."""
+        held: list[Columns] = []
+        count = 0
+        for part in parts:
+            if len(part):
+                held.append(part)
+                count += len(part)
+            if count >= rows:
+                yield cls.concat(held, held[0].names)
+                held, count = [], 0
+        if held:
+            yield cls.concat(held, held[0].names)
+
+    @classmethod
     def of_rows(cls, rows: Iterable[Sequence[Any]], names: tuple[str, ...], texts: Collection[str] = ()) -> Columns:
         """Take rows in the order of the names, None for no value; `texts` are the columns that have no numbers."""
         columns = list(zip(*rows, strict=True))

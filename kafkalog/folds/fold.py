@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.columns.sorted_rows import Spans
+from kafkalog.columns.sorted_rows import Spans, among
 from kafkalog.columns.table import AFTER_ALL, FEW, NONE, Columns
 from kafkalog.folds.shares import entangled
 from kafkalog.folds.state_table import SECRET, StateTable, zeros
@@ -320,7 +320,7 @@ class Fold:
         """Say whether a row may belong to a transaction that is open."""
         states = self._used()
         opened = states[states[:, IS_OPEN] != 0, _PRODUCER_ID]
-        return bool(len(opened)) and bool(np.isin(rows["producer_id"], opened).any())
+        return bool(len(opened)) and bool(among(rows["producer_id"], np.sort(opened)).any())
 
     def _value(self, name: str) -> int:
         return self._states.part[_CELLS[name]]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
-from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, transaction_columns
+from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, audit_columns
 from kafkalog.columns.sorted_rows import group_begins
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
@@ -27,7 +27,7 @@ from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.quantities import iso, many
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS
+from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS, TRANSACTIONS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST, Run, TableFile, read_manifest
 from kafkalog.tables.verify_tables import VERIFY_TABLES
@@ -206,9 +206,7 @@ class _AuditInMemory(_InMemory):
         self._audit = audit
 
     def transactions(self) -> Iterator[Columns]:
-        for cluster in self._audit.clusters:
-            for log in cluster.logs:
-                yield from transaction_columns(log)
+        return audit_columns(self._audit, TRANSACTIONS.name)
 
     def steps(self) -> Iterator[Columns]:
         for cluster in self._audit.clusters:

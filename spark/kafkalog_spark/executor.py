@@ -31,7 +31,7 @@ from kafkalog.auditing.pipeline import (
     groups_of,
     segments_of,
 )
-from kafkalog.auditing.transactions import LogSummary, Reused, Surroundings, conflict_finding
+from kafkalog.auditing.transactions import Contradictions, LogSummary, Reused, Surroundings, conflict_finding
 from kafkalog.files.limits import Limits
 from kafkalog.files.object_stores import add_requests
 from kafkalog.findings import Finding, Severity
@@ -84,6 +84,16 @@ class ScannedFrame:
 
     def opened(self) -> Counter[int]:
         return self.in_segments
+
+    def contradictions(
+        self, logs: Sequence[LogPlace], found_by: Mapping[int, Contradictions]
+    ) -> Iterator[tuple[int, Finding, int]]:
+        """Look at the scans in tasks, one job for all logs; of each log the driver gets the first finding."""
+        what = f"look for what {len(logs):,} logs contradict"
+        rows = fetched(self.executor.contradictions(logs, self, found_by), what, self.executor.report).to_pylist()
+        told = [(row, self.executor.seal.unpacked(row["finding"])) for row in rows]
+        for row, found in sorted(told, key=lambda one: (one[0]["log"], not one[0]["of_log"], one[1].offset)):
+            yield row["cluster"], found, row["count"]
 
     def open_offsets(self, logs: Sequence[LogPlace]) -> Iterator[tuple[str, int, NDArray[np.int64]]]:
         """Find the open transactions in tasks, which send the first of each log."""
@@ -265,6 +275,22 @@ class SparkExecutor:
         task = judge_tasks.OpenOffsets(self.reach, self.kept, self.seal, few_of_many.IN_A_LOG + 1)
         return mapped(in_order, task, judge_tasks.OPENED)
 
+    def contradictions(
+        self, logs: Sequence[LogPlace], scanned: ScannedFrame, found_by: Mapping[int, Contradictions]
+    ) -> DataFrame:
+        """Return rows of ``judge_tasks.CONTRADICTED``."""
+        coordinators = {cluster: one.coordinator for cluster, one in found_by.items()}
+        in_order = self._in_order(scanned.frame, "contradicted", self._routed(logs, scanned, coordinators))
+        bare = {cluster: one.by(Coordinator()) for cluster, one in found_by.items()}
+        return mapped(
+            in_order, judge_tasks.Contradicted(bare, self.reach, self.kept, self.seal), judge_tasks.CONTRADICTED
+        )
+
+    def _in_order(self, rows: DataFrame, name: str, routed: Iterable[Row]) -> DataFrame:
+        """Give the rows of scans to judges, with those that the driver sends, partition by partition."""
+        every = _in_turn(rows.unionByName(self._to_judges(name, routed)), self.sizes.judges)
+        return every.sortWithinPartitions("group", "share", "log", "split_no", "row_no")
+
     @contextmanager
     def judge(
         self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
@@ -272,12 +298,10 @@ class SparkExecutor:
         started, others = time.monotonic(), [log.number for log in logs[self.judged :]]
         logs = logs[: self.judged]
         of_logs = scanned.frame.where(~F.col("log").isin(others)) if others else scanned.frame
-        rows = of_logs.unionByName(self._to_judges("routed", self._routed(logs, scanned, around)))
-        for one in around.values():
-            one.coordinator.forget()
-        number = self.sizes.judges
-        keys = ("group", "share", "log", "split_no", "row_no")
-        in_order = _in_turn(rows, number).sortWithinPartitions(*keys)
+        coordinators = {cluster: one.coordinator for cluster, one in around.items()}
+        in_order = self._in_order(of_logs, "routed", self._routed(logs, scanned, coordinators))
+        for coordinator in coordinators.values():
+            coordinator.forget()
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
         judge = judge_tasks.Judge(
@@ -287,7 +311,10 @@ class SparkExecutor:
             judged = self._judged(frame, logs, scanned)
             found = judged.codes.total() + sum(map(len, judged.findings.values()))
             self._tell(
-                "judged", started, f"{number} tasks, {self.sizes.parts} partitions, {found} findings", scanned.files
+                "judged",
+                started,
+                f"{self.sizes.judges} tasks, {self.sizes.parts} partitions, {found} findings",
+                scanned.files,
             )
             yield judged
 
@@ -362,15 +389,15 @@ class SparkExecutor:
             yield scan_tasks.routed(log.group, log.shares, log.number, 0, "log", content)
 
     def _routed(
-        self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
+        self, logs: Sequence[LogPlace], scanned: ScannedFrame, coordinators: Mapping[int, Coordinator]
     ) -> Iterator[Row]:
         """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
         yield from self._places(logs)
         for of_one in groups_of(logs):
             first = of_one[0]
-            if around[first.cluster].coordinator.is_nothing:  # as a judge takes it to be
+            if coordinators[first.cluster].is_nothing:  # as a judge takes it to be
                 continue
-            said = _coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)
+            said = _coordinator_for(of_one, scanned.producers.get(first.group), coordinators[first.cluster])
             for number, part in enumerate(said.parts()):
                 content = self.seal.packed(part)
                 yield scan_tasks.routed(

@@ -27,6 +27,7 @@ from kafkalog.auditing.pipeline import (
 from kafkalog.auditing.transactions import (
     KEY_COLUMNS,
     MANY_ROWS,
+    Contradictions,
     Judgement,
     LogAudit,
     LogSummary,
@@ -54,11 +55,13 @@ from kafkalog_spark.scan_tasks import KEPT
 __all__ = [
     "ASKED",
     "CONFLICTS",
+    "CONTRADICTED",
     "COORDINATOR",
     "EXPLAINED",
     "JUDGED",
     "LOST",
     "OPENED",
+    "Contradicted",
     "Judge",
     "OpenOffsets",
     "conflict",
@@ -71,6 +74,15 @@ JUDGED: Final = pa.schema(
      ("content", pa.binary())]
 )  # fmt: skip
 OPENED: Final = pa.schema([("log", pa.int32()), ("count", pa.int64()), ("offsets", pa.binary())])
+CONTRADICTED: Final = pa.schema(
+    [
+        ("cluster", pa.int32()),
+        ("log", pa.int32()),
+        ("of_log", pa.bool_()),
+        ("count", pa.int64()),
+        ("finding", pa.binary()),
+    ]
+)
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
 # Which sizes that a task sends are of what it asked of object stores.
@@ -121,37 +133,19 @@ class Judge:
 
     def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
         tables = _Tables(self.tables, self.kinds, files)
-        rows = cells(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
-        last: Row = ()
         before = requests_here()
-        for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
-            logs = []
-            scans = {}
-            coordinator = None
-            for number, of_log in groupby(of_group, key=itemgetter(2)):
-                content = []
-                for row in of_log:
-                    if not last < row[:5]:
-                        raise AssertionError(f"rows out of order: {row[:5]} after {last}")
-                    last = row[:5]
-                    content.append(row[5:])
-                if number == COORDINATOR:
-                    coordinator = Coordinator.of_parts(self.seal.unpacked(part) for _, part in content)
-                    continue
-                assert content[0][0] == "log"  # its row sorts before all others
-                logs.append(_place(self.seal, self.kept, content[0][1]))
-                scans[number] = joined(content[1:], partial(kept_scan, self.kept, logs[-1]))
-            yield from self._judged(share, logs, scans, coordinator, tables)
+        for partition in _partitions(batches, self.kept, self.seal):
+            yield from self._judged(*partition, tables)
         asked = requests_here() - before
         tables.sizes.update({of_task: asked[name] for name, of_task in ASKED.items()})
         yield from tables.rest()
         yield ("counts", -1, 0, 0, self.seal.packed((tables.codes, tables.sizes)))
 
     def _judged(
-        self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
+        self, share: Share, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
         coordinator: Coordinator | None, tables: _Tables,
     ) -> Iterator[Row]:  # fmt: skip
-        cluster, share = logs[0].cluster, Share(number, logs[0].shares)
+        cluster, number = logs[0].cluster, share.number
         around = self.around[cluster]
         if coordinator is not None:
             around = replace(around, coordinator=coordinator)
@@ -174,6 +168,60 @@ class Judge:
             for key_share, of_share in keys.items():
                 for some_keys in Columns.chained(of_share, KEY_COLUMNS).pieces(MESSAGE_ROWS):
                     yield ("keys", cluster, key_share, len(some_keys), self.seal.packed(some_keys))
+
+
+_Partition = tuple[Share, list[LogPlace], dict[int, list[SegmentScan]], Coordinator | None]
+
+
+def _partitions(batches: Iterable[pa.RecordBatch], kept: KeptScans, seal: Seal) -> Iterator[_Partition]:
+    """Yield each share of each partition: its logs, their scans by the logs' numbers, and the coordinator's records."""
+    rows = cells(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
+    last: Row = ()
+    for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
+        logs = []
+        scans = {}
+        coordinator = None
+        for number, of_log in groupby(of_group, key=itemgetter(2)):
+            content = []
+            for row in of_log:
+                if not last < row[:5]:
+                    raise AssertionError(f"rows out of order: {row[:5]} after {last}")
+                last = row[:5]
+                content.append(row[5:])
+            if number == COORDINATOR:
+                coordinator = Coordinator.of_parts(seal.unpacked(part) for _, part in content)
+                continue
+            assert content[0][0] == "log"  # its row sorts before all others
+            logs.append(_place(seal, kept, content[0][1]))
+            scans[number] = joined(content[1:], partial(kept_scan, kept, logs[-1]))
+        yield Share(share, logs[0].shares), logs, scans, coordinator
+
+
+@dataclass(frozen=True, slots=True)
+class Contradicted:
+    """Finds what logs contradict in the word that all is of one moment: of each share of a log the first, and how many.
+
+    Its rows come as those of ``Judge``; `found_by` is by the clusters' numbers.
+    """
+
+    found_by: Mapping[int, Contradictions]
+    reach: FileAccess
+    kept: KeptScans
+    seal: Seal
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begin_task(self.reach)
+        yield from rows_of(self._rows(batches), CONTRADICTED)
+
+    def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+        for share, logs, scans, coordinator in _partitions(batches, self.kept, self.seal):
+            found_by = self.found_by[logs[0].cluster]
+            if coordinator is not None:
+                found_by = found_by.by(coordinator)
+            for log in logs:
+                found = list(found_by.of_log(log.node, log.directory, scans[log.number], share))
+                if found:
+                    yield (log.cluster, log.number, share.of_log, len(found), self.seal.packed(found[0]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import build
+import plain
 from held import ALL_TABLES, held, listed, rows_in, rows_of, run
 from invoke import kafkalog
 from kafkalog import few_of_many
@@ -30,7 +31,9 @@ from kafkalog_spark import executor
 from kafkalog_spark.bulk_audit import CorruptInputError
 from official import CORPUS, FIXTURES, cases, materialize
 from offsets_topic import Write, commit_key, commit_value, write_offsets
+from plain import Batch
 from side_damage import CASE, DAMAGE, LOG
+from state_topic import T, value, write_state
 from transactions import Transactions, write_transactions  # the benchmarks are no package
 
 if TYPE_CHECKING:
@@ -101,6 +104,31 @@ def test_options_are_those_of_a_local_audit(spark: SparkSession, tmp_path: Path)
 
     held(done, tmp_path / "out", found)
     assert rows_of(found, "findings") != rows_of(audit(paths), "findings")
+
+
+@pytest.mark.parametrize("share_bytes", [None, 1], ids=["whole", "shared out"])
+def test_what_contradicts_a_snapshot_is_found_in_tasks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share_bytes: int | None
+) -> None:
+    """Markers without decisions, and a checkpoint past a log's end: the first is told, the others are counted."""
+    monkeypatch.setattr(places, "LEAST_SHARES", 3)
+    for partition in range(3):
+        ended = [
+            Batch(0, 2 * number + is_marker, 2 * number + is_marker, kind, 1000 + number, 0,
+                  coordinator_epoch=is_marker - 1, timestamp=T + 2500 * is_marker)
+            for number in range(4) for is_marker, kind in enumerate(("data", "commit"))
+        ]  # fmt: skip
+        plain.write_segments(tmp_path / "d" / f"t-{partition}", ended)
+    states = [(f"tx-{number}", value(1, 1000 + number, partitions=[("t", [0])], update=T)) for number in range(4)]
+    write_state(tmp_path / "d", *states)
+    (tmp_path / "d" / "replication-offset-checkpoint").write_text("0\n1\nt 1 9\n")
+    options = AuditOptions(snapshot=True, state_partitions=1)
+    found = audit([tmp_path / "d"], options)
+    [told] = [one for one in found.findings() if one.code == "snapshot-contradicted"]
+    done = run(spark, [str(tmp_path / "d")], tmp_path / "out", options=options, share_bytes=share_bytes)
+
+    assert told.message.endswith(". 12 more like it")
+    held(done, tmp_path / "out", found)
 
 
 def test_damage_stops_a_job_that_was_told_so(spark: SparkSession, tmp_path: Path) -> None:

@@ -15,7 +15,15 @@ from kafkalog.auditing.partition import SegmentScan, open_offsets
 from kafkalog.auditing.pipeline.kept_scans import Keeping, KeptScans, PlaceScan
 from kafkalog.auditing.pipeline.places import KnownSegment, LogPlace, SegmentPlace, groups_of, segments_of
 from kafkalog.auditing.pipeline.stages import Clock, judge_partition
-from kafkalog.auditing.transactions import AtomicityCheck, Judgement, LogAudit, Reused, Surroundings, across_partitions
+from kafkalog.auditing.transactions import (
+    AtomicityCheck,
+    Contradictions,
+    Judgement,
+    LogAudit,
+    Reused,
+    Surroundings,
+    across_partitions,
+)
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC, is_remote
 from kafkalog.files.processes import POOL_BYTES, in_processes, job_count
@@ -44,6 +52,14 @@ class Scanned(Protocol):
 
     def of_logs(self, logs: Sequence[LogPlace]) -> Iterable[tuple[LogPlace, Sequence[SegmentScan]]]:
         """Fetch the scans of some logs, in the order of their segments."""
+
+    def contradictions(
+        self, logs: Sequence[LogPlace], found_by: Mapping[int, Contradictions]
+    ) -> Iterable[tuple[int, Finding, int]]:
+        """Yield the cluster of each log that contradicts the word of one moment, what does so first, and how many do.
+
+        `found_by` is by the clusters' numbers; the nodes of the logs have their checkpoints.
+        """
 
     def opened(self) -> Counter[int]:
         """Return how many transactions are open at the ends of each log's segments: no fewer are so in the log."""
@@ -98,6 +114,14 @@ class ScansHere:
 
     def of_logs(self, logs: Sequence[LogPlace]) -> Iterable[tuple[LogPlace, list[SegmentScan]]]:
         return [(log, self._of(self._scans.get(log.number, {}))) for log in logs]
+
+    def contradictions(
+        self, logs: Sequence[LogPlace], found_by: Mapping[int, Contradictions]
+    ) -> Iterator[tuple[int, Finding, int]]:
+        for log, scans in self.of_logs(logs):
+            found = list(found_by[log.cluster].of_log(log.node, log.directory, scans))
+            if found:
+                yield log.cluster, found[0], len(found)
 
     def opened(self) -> Counter[int]:
         return Counter(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TypeVar
@@ -25,8 +26,9 @@ from kafkalog.auditing.transactions import (
     may_lack_its_end,
 )
 from kafkalog.files.names import STATE_TOPIC
+from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
-from kafkalog.log_dirs.log_directory import PartitionDirectory
+from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import lost_directories
 
 __all__ = ["audit", "run_stages"]
@@ -47,36 +49,49 @@ def run_stages(
     """
     with executor.scan(logs, executor.kept.known(clusters, logs, options.limits)) as scanned:
         states: dict[int, list[tuple[LogPlace, Sequence[SegmentScan]]]] = {}
+        cut = set()
         # Asked for once: with Spark each question is a job.
         for log, scans in scanned.of_logs([log for log in logs if log.directory.topic == STATE_TOPIC]):
             states.setdefault(log.cluster, []).append((log, scans))
+            if may_lack_its_end(scans):
+                cut.add(log.directory.log)
         around = {
             number: surround(cluster, states.get(number, ()), scanned.clock(number), options)
             for number, cluster in enumerate(clusters)
         }
-        for number, cluster in enumerate(clusters) if options.snapshot else ():
-            _believe(cluster, [log for log in logs if log.cluster == number], scanned, around[number])
+        if options.snapshot:
+            _believe(clusters, logs, scanned, around, cut)
         _limit(logs, scanned, around)
         with executor.judge(logs, scanned, around) as judged:
             yield around, judged
 
 
-_AT_ONCE = 64  # logs whose scans are looked at together
+def _believe(
+    clusters: Sequence[Cluster], logs: Sequence[LogPlace], scanned: ScannedT, around: Mapping[int, Surroundings],
+    cut: Collection[str],
+) -> None:  # fmt: skip
+    """Look for what inputs of one moment can't have; where there is some, say so and go on as without that word.
+
+    `cut` are the logs of the state topic that may lack their ends.
+    """
+    nodes = {node.path: node for cluster in clusters for node in cluster.nodes}
+    places = [replace(log, node=_with_checkpoints(nodes[log.node.path], log)) for log in logs]
+    first: dict[int, Finding] = {}
+    count: Counter[int] = Counter()
+    found_by = {number: Contradictions(one, cut) for number, one in around.items()}
+    for cluster, finding, many in scanned.contradictions(places, found_by):
+        first.setdefault(cluster, finding)
+        count[cluster] += many
+    for cluster, finding in first.items():
+        counted = f". {count[cluster] - 1} more like it" if count[cluster] > 1 else ""
+        around[cluster].contradicted(clusters[cluster].nodes, finding._replace(message=finding.message + counted))
 
 
-def _believe(cluster: Cluster, logs: Sequence[LogPlace], scanned: Scanned, around: Surroundings) -> None:
-    """Look for what inputs of one moment can't have; where there is some, say so and go on as without that word."""
-    states = [log for log in logs if log.directory.topic == STATE_TOPIC]
-    cut = {log.directory.log for log, scans in scanned.of_logs(states) if may_lack_its_end(scans)}
-    homes = {one.log: node for node in cluster.nodes for one in node.partitions}
-    found_by, first, more = Contradictions(around, cut), None, 0
-    for start in range(0, len(logs), _AT_ONCE):
-        for log, scans in scanned.of_logs(logs[start : start + _AT_ONCE]):
-            for found in found_by.of_log(homes[log.directory.log], log.directory, scans):
-                first, more = first or found, more + (first is not None)
-    if first is not None:
-        counted = f". {more} more like it" if more else ""
-        around.contradicted(cluster.nodes, first._replace(message=first.message + counted))
+def _with_checkpoints(node: LogDirectory, log: LogPlace) -> LogDirectory:
+    """Return a log's node with what its checkpoints say of that log alone: it goes to a task."""
+    key = log.directory.topic, log.directory.partition
+    known = {kind: {key: offsets[key]} for kind, offsets in node.all_checkpoints.items() if key in offsets}
+    return replace(log.node, all_checkpoints=known)
 
 
 def _limit(logs: Sequence[LogPlace], scanned: Scanned, around: Mapping[int, Surroundings]) -> None:

@@ -52,7 +52,6 @@ from kafkalog.auditing.transactions.table_rows import (
     notable_columns,
     notable_rows,
     partition_row,
-    transaction_columns,
     unsettled_rows,
 )
 from kafkalog.auditing.transactions.transaction_findings import (
@@ -113,7 +112,6 @@ __all__ = [
     "outcomes_of_replicas",
     "own_epoch_keys",
     "partition_row",
-    "transaction_columns",
     "unsettled_rows",
     "with_own_epoch",
 ]

@@ -7,7 +7,8 @@ volume snapshot of a running broker lacks: pages that the system had not written
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from functools import cached_property
+from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -21,6 +22,8 @@ from kafkalog.columns.table import NONE, Columns
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
+from kafkalog.folds.coordinator import Coordinator
+from kafkalog.folds.shares import Share
 from kafkalog.kafka.transaction_state import TransactionState
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.quantities import CLOCKS_MS, iso
@@ -74,27 +77,44 @@ def _checkpoints(
 
 
 class Contradictions:
-    """What the logs of a cluster contradict; `cut` are the logs of the state topic that may lack their ends."""
+    """What the logs of a cluster contradict; `cut` are the logs of the state topic that may lack their ends.
+
+    `coordinator` has the records that it goes by.
+    """
 
     def __init__(self, around: Surroundings, cut: Collection[str]) -> None:
         self._around = around
-        self._coordinator = around.coordinator
+        self.coordinator = around.coordinator
         self._clocks_ms = CLOCKS_MS if around.several_nodes else 0
         # A producer that no record names: its id expired, unless all is here that was ever written.
         self._has_all = around.has_all_states and not cut
         self._whole = np.array([log not in cut for log in around.coordinator.logs], bool)
+        self._appended = _newest_appended(around.coordinator)
+
+    def by(self, coordinator: Coordinator) -> Contradictions:
+        """Return the same by those of the coordinator's records that concern one partition, as a task has them."""
+        found = copy(self)
+        found._around = replace(self._around, findings=[], coordinator=coordinator)
+        found.coordinator = coordinator
+        return found
 
     def of_log(
-        self, node: LogDirectory, directory: PartitionDirectory, scans: Sequence[SegmentScan]
+        self,
+        node: LogDirectory,
+        directory: PartitionDirectory,
+        scans: Sequence[SegmentScan],
+        share: Share = Share(),  # noqa: B008  # it is frozen
     ) -> Iterator[Finding]:
-        """Yield what a log's scans contradict."""
-        yield from _checkpoints(node, directory, scans)
-        if directory.topic != STATE_TOPIC:
-            for scan in scans:
-                for rows in scan.folded.finished.blocks(*_COLUMNS):
-                    yield from self._undecided(directory, rows)
-            if scans and not may_lack_its_end(scans) and self._has_all_markers(node, directory):
-                yield from self._unanswered(directory, scans[-1])
+        """Yield what a log's scans contradict, or those of a share of its producers."""
+        if share.of_log:
+            yield from _checkpoints(node, directory, scans)
+        if directory.topic == STATE_TOPIC:
+            return
+        if share.of_log and scans and not may_lack_its_end(scans) and self._has_all_markers(node, directory):
+            yield from self._unanswered(directory, scans[-1])
+        for scan in scans if share.of_producers else ():
+            for rows in scan.folded.finished.blocks(*_COLUMNS):
+                yield from self._undecided(directory, rows)
 
     def _has_all_markers(self, node: LogDirectory, directory: PartitionDirectory) -> bool:
         """Say whether a replica must have the markers of all that is completed: the leader's, of a clean election.
@@ -115,7 +135,7 @@ class Contradictions:
         Neither the cleaner nor retention takes anything from the active segment after one of its markers. What is
         older than the longest copy or the log's last opening, or was decided without a leader, is missing for certain.
         """
-        coordinator, around = self._coordinator, self._around
+        coordinator, around = self.coordinator, self._around
         newest, end = active.folded.newest_broker, (active.folded.last_offset or 0) + 1
         rows = coordinator.listing(directory.topic, directory.partition)
         until = max(newest, opened_at(directory, end, around.metadata)) + self._clocks_ms
@@ -150,11 +170,11 @@ class Contradictions:
             fold.has_data(rows) & (rows["marker_epoch"] > rows["last_epoch"])
         )
         rows = rows.take(np.flatnonzero(is_own & fold.has_marker(rows) & (rows["marker_timestamp"] >= 0)))
-        last = self._coordinator.last_of(rows["producer_id"])
+        last = self.coordinator.last_of(rows["producer_id"])
         missing = np.zeros(len(rows), bool)
         missing[last >= 0] = self._is_after(rows.take(np.flatnonzero(last >= 0)), last[last >= 0])
         if self._has_all:
-            missing[last < 0] = self._coordinator.names_of(rows["producer_id"][last < 0]) < 0
+            missing[last < 0] = self.coordinator.names_of(rows["producer_id"][last < 0]) < 0
         for row in np.flatnonzero(missing).tolist():
             yield self._finding(directory, rows, row, int(last[row]))
 
@@ -163,8 +183,8 @@ class Contradictions:
 
         In one epoch a marker may come long after its decision, but before the record that completes it.
         """
-        states = self._coordinator.states
-        log = self._coordinator.of_log[last]
+        states = self.coordinator.states
+        log = self.coordinator.of_log[last]
         offset, time = self._appended
         state = states["state"][last]
         left_open = np.isin(state, _OPEN_STATES)
@@ -177,18 +197,8 @@ class Contradictions:
         )
         return found
 
-    @cached_property
-    def _appended(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the newest record of each state log whose own time is that at which it was written, and that time."""
-        states, of_log = self._coordinator.states, self._coordinator.of_log
-        offset, time = np.full((2, max(1, len(self._coordinator.logs))), NONE)
-        rows = np.flatnonzero(np.isin(states["state"], (*_OPEN_STATES, *_PREPARED)))
-        rows = rows[np.argsort(states["offset"][rows], kind="stable")]
-        offset[of_log[rows]], time[of_log[rows]] = states["offset"][rows], states["last_update_timestamp"][rows]
-        return offset, time
-
     def _finding(self, directory: PartitionDirectory, rows: Columns, row: int, last: int) -> Finding:
-        coordinator, states = self._coordinator, self._coordinator.states
+        coordinator, states = self.coordinator, self.coordinator.states
         kind = "COMMIT" if rows["marker_type"][row] == fold.COMMIT else "ABORT"
         producer, marker = int(rows["producer_id"][row]), int(rows["marker_offset"][row])
         newest = f"no record of {STATE_TOPIC} names producer {producer}"
@@ -206,3 +216,13 @@ class Contradictions:
             offset=marker, producer_id=producer, log=directory.log, topic=directory.topic,
             partition=directory.partition,
         )  # fmt: skip
+
+
+def _newest_appended(coordinator: Coordinator) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the newest record of each state log whose own time is that at which it was written, and that time."""
+    states, of_log = coordinator.states, coordinator.of_log
+    offset, time = np.full((2, max(1, len(coordinator.logs))), NONE)
+    rows = np.flatnonzero(np.isin(states["state"], (*_OPEN_STATES, *_PREPARED)))
+    rows = rows[np.argsort(states["offset"][rows], kind="stable")]
+    offset[of_log[rows]], time[of_log[rows]] = states["offset"][rows], states["last_update_timestamp"][rows]
+    return offset, time

@@ -74,7 +74,6 @@ __all__ = [
     "notable_rows",
     "partition_row",
     "producer_columns",
-    "transaction_columns",
     "transactions_at",
     "unsettled_rows",
 ]
@@ -85,7 +84,7 @@ __all__ = [
 # A column of numbers is an array; the other columns are texts or JSON.
 
 
-_AT_ONCE: Final = 4096  # findings that become columns together
+_AT_ONCE: Final = 4096  # rows that become columns together
 
 _STATE_WORDS: Final = ("tombstone", *(state.word for state in TransactionState))
 _STATES: Final = TextColumn.of(_STATE_WORDS)
@@ -227,7 +226,11 @@ MANY_ROWS: Final[dict[str, Callable[[LogAudit], Iterator[Columns]]]] = {
 
 
 def audit_columns(audit: Audit, table: str) -> Iterator[Columns]:
-    """Yield all rows of one of these tables."""
+    """Yield all rows of one of these tables; those of small logs together."""
+    return Columns.gathered(_columns_of_logs(audit, table), _AT_ONCE)
+
+
+def _columns_of_logs(audit: Audit, table: str) -> Iterator[Columns]:
     if table == FINDINGS.name:
         yield from _of_findings(audit.refused)
     for cluster in audit.clusters:
