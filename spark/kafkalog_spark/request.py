@@ -38,7 +38,7 @@ class Request:
 
     `split_bytes` is a task's share; at most `state_bytes` of the state topic and the metadata log are read. `topic` is
     a pattern. `topics`, `partitions`, `logs` and `selection` are what filters leave; Spark applies the filters again.
-    With `ignore_missing`, paths that can't be listed are left out.
+    With `ignore_missing`, paths that can't be listed are left out. What all tasks need goes through `work_folder`.
     """
 
     view: str
@@ -55,6 +55,7 @@ class Request:
     partitions: frozenset[int] | None = None
     pushdown: bool = False
     ignore_missing: bool = False
+    work_folder: str | None = None
     selection: Selection = field(default_factory=Selection)
 
     @classmethod
@@ -91,7 +92,15 @@ class Request:
             state_partitions="transactionstatepartitions",
         )  # fmt: skip
         own = _named(
-            told, "columns", "split_bytes", "state_bytes", "topic", "pushdown", "ignore_missing", partitions="partition"
+            told,
+            "columns",
+            "split_bytes",
+            "state_bytes",
+            "topic",
+            "pushdown",
+            "ignore_missing",
+            "work_folder",
+            partitions="partition",
         )
         return cls(
             view, tuple(paths), options=AuditOptions(limits, **times),
@@ -195,6 +204,7 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "transactionmaxtimeoutms": _number,
     "transactionstatepartitions": _number,
     "view": str,
+    "workfolder": str,
 }
 
 

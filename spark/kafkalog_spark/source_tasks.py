@@ -5,31 +5,36 @@ Paths are listed and the coordinator's records read where it is planned; a task 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import pickle
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, read_log, scan_segment
 from kafkalog.auditing.pipeline import LogPlace, SegmentPlace, logs_of, segments_of
 from kafkalog.auditing.topics import cluster_metadata, policies
 from kafkalog.auditing.transactions import StateLog, Surroundings
-from kafkalog.errors import UnreadableError
+from kafkalog.errors import OutputError, UnreadableError
 from kafkalog.files.directories import expand
-from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC
+from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, is_remote, local_path
 from kafkalog.files.object_stores import set_storage_options
+from kafkalog.files.off_limits import refuse_evidence
 from kafkalog.files.processes import packed_tasks
 from kafkalog.findings import Finding
 from kafkalog.folds.fold import FoldedLog
+from kafkalog.kernel.slots import secret_bits
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.log_dirs.remote_store import remote_given
 from kafkalog.queries.given_logs import segments_with
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog_spark.between_tasks import FileAccess, begin_task
+from kafkalog_spark.parts import filesystem_of
 from kafkalog_spark.request import Request
 
 if TYPE_CHECKING:
@@ -39,24 +44,68 @@ if TYPE_CHECKING:
 __all__ = ["Task", "log_tasks", "open_all", "planned", "read_view", "rows_of_task", "segment_tasks"]
 
 
+class AroundFile(NamedTuple):
+    """A file of a cluster's surroundings in a folder that all tasks see; its name is the SHA-256 of its content."""
+
+    folder: str
+    name: str
+
+    @classmethod
+    def written(cls, folder: str, content: bytes) -> AroundFile:
+        """Write it, unless a query before did. Raises OutputError."""
+        home = folder if is_remote(folder) else Path(local_path(folder)).resolve().as_uri()
+        found = cls(home, hashlib.sha256(content).hexdigest())
+        try:
+            filesystem, path = filesystem_of(home)
+            filesystem.create_dir(path)
+            if filesystem.get_file_info(f"{path}/{found.name}").size != len(content):
+                unfinished = f"{path}/.{found.name}.{secret_bits(32):08x}"
+                with filesystem.open_output_stream(unfinished) as stream:
+                    stream.write(content)
+                filesystem.move(unfinished, f"{path}/{found.name}")
+        except OSError as error:
+            raise OutputError(f"workFolder {folder}: {error}") from error
+        return found
+
+    def read(self) -> bytes:
+        """Return its content. Raises UnreadableError where there is none, or another one."""
+        try:
+            filesystem, path = filesystem_of(self.folder)
+            with filesystem.open_input_stream(f"{path}/{self.name}") as stream:
+                content: bytes = stream.read()
+        except OSError as error:
+            raise UnreadableError(f"workFolder {self.folder}: {error}") from error
+        if hashlib.sha256(content).hexdigest() != self.name:
+            raise UnreadableError(f"workFolder {self.folder}: {self.name} was changed since the query was planned")
+        return content
+
+
 @dataclass
 class Task:
-    """A task's share: segments, or partitions with all their logs; `around` is by cluster, packed. `rows` are given.
+    """A task's share: segments, or partitions with all their logs; `rows` are given.
+
+    What its clusters' surroundings are is in `around`, packed, or the file that has it, by the clusters' numbers.
 
     `roots` are the log directories out of which no link is followed.
     """
 
     pieces: list[SegmentPlace] = field(default_factory=list)
     groups: list[list[LogPlace]] = field(default_factory=list)
-    around: dict[int, bytes] = field(default_factory=dict)
+    around: dict[int, bytes | AroundFile] = field(default_factory=dict)
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     roots: tuple[str, ...] = ()
 
 
 def planned(request: Request) -> list[Task]:
-    """List the paths and distribute what is requested. Raises UnreadableError as ``open_all``."""
+    """List the paths and distribute what is requested.
+
+    Raises UnreadableError as ``open_all``, OutputError for a work folder that can't be written, UnsupportedError for
+    one that is in an input.
+    """
     from kafkalog_spark.source_views import VIEWS
 
+    if request.work_folder is not None:
+        refuse_evidence(request.work_folder, request.paths)
     clusters, refused = open_all(request, strict=request.view != "findings")
     view, roots = VIEWS[request.view], FileAccess.of(request.storage, clusters).roots
     is_of_logs = view.reads_logs(request.names(view))
@@ -99,7 +148,10 @@ def log_tasks(request: Request, clusters: Sequence[Cluster], refused: Iterable[F
             rows += finding_rows(node.findings, node.node_id)
         rows += finding_rows(around[number].findings)
         around[number].findings = []
-    packed = {number: zlib.compress(pickle.dumps(one), 1) for number, one in around.items()}
+    packed: dict[int, bytes | AroundFile] = {}
+    for number, one in around.items():
+        content = zlib.compress(pickle.dumps(one), 1)
+        packed[number] = content if request.work_folder is None else AroundFile.written(request.work_folder, content)
     groups: dict[int, list[LogPlace]] = {}
     for log in _wanted(request, clusters):
         groups.setdefault(log.group, []).append(log)
@@ -169,11 +221,21 @@ def rows_of_task(task: Task, request: Request) -> Iterator[pa.RecordBatch]:
     if request.view == "findings":
         yield from told_batches(view, task.rows, names)
     yield from gathered(batch for piece in task.pieces for batch in segment_batches(view, piece, names, request))
-    # The driver pickled it, and it comes inside of the task, which Spark pickled and unpickled: it is in no directory.
-    around = {number: pickle.loads(zlib.decompress(packed)) for number, packed in task.around.items()}
+    around = {number: _around(packed) for number, packed in task.around.items()}
     yield from gathered(
         batch for logs in task.groups for batch in log_batches(view, logs, around[logs[0].cluster], names, request)
     )
+
+
+@lru_cache(maxsize=1)
+def _around(packed: bytes | AroundFile) -> Surroundings:
+    """Return what the driver packed: inside of the task, which Spark pickled, too, or as the file that the task names.
+
+    A worker that does several tasks keeps it.
+    """
+    content = packed.read() if isinstance(packed, AroundFile) else packed
+    found: Surroundings = pickle.loads(zlib.decompress(content))
+    return found
 
 
 def read_view(session: SparkSession, paths: str | Sequence[str], options: Mapping[str, object]) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ pytest.importorskip("pyspark.sql.datasource", reason="the data source needs Spar
 from pyspark.sql.types import LongType, StringType, StructType
 
 from kafkalog_spark.data_source import KafkalogSource
+from kafkalog_spark.source_tasks import _around
+from official import FIXTURES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrameReader, SparkSession
@@ -43,6 +46,29 @@ def test_no_path_at_all_fails_whatever_is_ignored(tmp_path: Path) -> None:
     """There is nothing to read."""
     with pytest.raises(UnreadableError, match="nope"):
         planned(source(tmp_path / "nope", view="records", ignoreMissing="true"))
+
+
+def test_what_all_tasks_need_goes_through_a_folder(tmp_path: Path) -> None:
+    """It is there once, no task has it, the rows are the same; a file that was changed is refused, and evidence."""
+    data = FIXTURES / "v2.8-hanging" / "data"
+
+    def rows(**options: str) -> list[dict[str, Any]]:
+        reader: Any = source(data, splitBytes="1", **options).reader(source(data).schema())
+        tasks = reader.partitions()
+        sizes.append(max(len(pickle.dumps(task.value.around)) for task in tasks))
+        return [row for task in tasks for batch in reader.read(task) for row in batch.to_pylist()]
+
+    sizes: list[int] = []
+    folder = tmp_path / "work"
+    assert rows(workFolder=str(folder)) == rows(workFolder=folder.as_uri()) == rows()
+    assert max(sizes[:2]) < 300 < sizes[2]
+    [file] = folder.iterdir()
+    file.write_bytes(file.read_bytes()[:-1] + b"?")
+    _around.cache_clear()
+    with pytest.raises(UnreadableError, match="was changed"):
+        rows(workFolder=str(folder))
+    with pytest.raises(UnsupportedError, match="never writes there"):
+        rows(workFolder=str(data / "work"))
 
 
 def test_column_names_have_no_case() -> None:
