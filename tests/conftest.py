@@ -36,6 +36,8 @@ OWN_TARGET: Final = {"corpus", "exhaustive", "lint", "live", "soak"}
 REST: Final = {"browser", "polars", "spark", "store", "sweep"}
 NEEDING: Final = {"running": "browser", "server": "store", "store": "store"}  # fixtures, and what they need
 
+OTHERS: Final = 4  # of the cases that `make test` does not have `make test-all` has each so many
+
 STARTS: Final = {"os.fork", "os.forkpty", "os.posix_spawn", "subprocess.Popen"}  # audit events
 STARTED: Final[list[str]] = []
 
@@ -89,9 +91,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         some = item.get_closest_marker("some")
         if some is not None and not marks & OWN_TARGET:
             name = item.nodeid.partition("[")[0]
-            if seen[name] % some.kwargs["every"]:
+            others, of_others = divmod(seen[name], some.kwargs["every"])
+            if of_others:
                 marks.add("sweep")
-                if seen[name] % 2:
+                if (others * (some.kwargs["every"] - 1) + of_others - 1) % OTHERS:
                     item.add_marker("exhaustive")
                     marks.add("exhaustive")
             seen[name] += 1

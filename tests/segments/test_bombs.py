@@ -30,6 +30,7 @@ LONGER: Final = frozenset(
 
 
 @pytest.mark.process
+@pytest.mark.some(every=5)
 @pytest.mark.parametrize(
     ("part", "command"),
     [(1 / 64, command) for command in COMMANDS if command not in PLAIN]

@@ -44,6 +44,7 @@ SOME = [path for path in WHOLE if any(name in path for name in ("v2.8-hanging", 
 DAMAGED = str(FIXTURES / "made-damaged" / "data")
 
 
+@pytest.mark.exhaustive
 def test_a_segment_a_task(spark: SparkSession, tmp_path: Path) -> None:
     """Some clusters, every segment a task of its own."""
     done = run(spark, SOME, tmp_path / "out", split_bytes=1)

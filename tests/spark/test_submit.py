@@ -109,6 +109,7 @@ def test_a_zip_of_the_same_source_is_the_same_file(tmp_path: Path) -> None:
     assert len(others) == len(list((ROOT / "kafkalog" / "kafka" / "messages").glob("*/*.json")))
 
 
+@pytest.mark.exhaustive
 def test_a_zip_of_python_files(elsewhere: Elsewhere) -> None:
     """Executors import kafkalog from it; the configuration tells what options don't, an option goes before it."""
     ship("zip", elsewhere.folder / "kafkalog.zip")
