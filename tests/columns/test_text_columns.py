@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from json_columns import json_column
+from kafkalog.columns.table import Columns
 from kafkalog.columns.texts import TextColumn, sentences
+from kafkalog.tables.arrow import Numbers
 
 numbers = st.sampled_from([0, 9, 10, -1, 2**63 - 1, -(2**63), 10**18, 10**19 - 1 - 10**19 // 2]).filter(
     lambda one: -(2**63) <= one < 2**63
@@ -78,3 +80,23 @@ def test_the_texts_that_are_some_words(texts: list[str | None], many: bool) -> N
     wanted = ("ab", "aborted", "abort")
 
     assert column.among(wanted).tolist()[: len(texts)] == [text in wanted for text in texts]
+
+
+def test_small_tables_go_together() -> None:
+    """Some thousand rows at a time, in their order, with texts and words; tables without rows are none."""
+    words = ("committed", "aborted")
+    parts = [
+        Columns(
+            {
+                "offset": np.arange(first, first + rows),
+                "log": TextColumn.same(f"log-{first}", rows),
+                "state": Numbers(np.arange(rows) % 2, None, words),
+            }
+        )
+        for first, rows in ((0, 3), (3, 0), (3, 4), (7, 1), (8, 9), (17, 2))
+    ]
+    found = list(Columns.gathered(iter(parts), 5))
+
+    assert [len(one) for one in found] == [7, 10, 2]
+    assert [row for one in found for row in one.rows()] == [row for one in parts for row in one.rows()]
+    assert list(Columns.gathered(iter(parts[1:2]), 5)) == []
