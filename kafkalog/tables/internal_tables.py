@@ -256,7 +256,14 @@ GROUPS: Final = Table(
             "state",
             "string",
             "the state that a coordinator gives it when it loads the records",
-            words=("empty", "assigning", "reconciling", "stable", "deleted"),
+            words=(
+                "empty",
+                "not-ready",  # a streams group whose topics are missing, or have other partitions than it needs
+                "assigning",
+                "reconciling",
+                "stable",
+                "deleted",
+            ),
         ),
         Column(
             "epoch", "int32", "the group's epoch; for a classic group its generation; null if the records have none"

@@ -135,7 +135,7 @@ class GroupLog:
         self._names = Names()
         self._keys = CommitKeys(self._names, Names())
         self._committed = Committed(self._keys)
-        self._newest = NewestOfGroups()
+        self._commits_of, self._deletions_of = NewestOfGroups(), NewestOfGroups()
         self._records = GroupRecords(self._names)
         self._wanted = WantedNames(self._names, chosen.groups)
         self._history = CommitHistory(self._keys) if chosen.wants(COMMIT_LINES, COMMIT_EVENTS) else None
@@ -168,7 +168,10 @@ class GroupLog:
         self._committed.apply(commits)
         if self._history is not None:
             self._history.take(commits)
-        self._newest.apply(records, commits["record"], self._keys.group[commits["key"]])
+        is_deletion, of = commits["is_tombstone"], self._keys.group[commits["key"]]
+        for newest, is_one in ((self._commits_of, ~is_deletion), (self._deletions_of, is_deletion)):
+            if is_one.any():
+                newest.apply(records, commits["record"][is_one], of[is_one])
         others = np.flatnonzero(is_read & ~is_commit)
         taken = self._records.apply(records, others, self._wanted)
         self._name_topics(records, others)
@@ -223,10 +226,12 @@ class GroupLog:
             names = self._names.texts
             keys = self._records.keys()
             committed, pending = self._committed.counts(len(names))
-            for group in sorted(self._newest.groups | keys.keys(), key=lambda group: by_number(names[group])):
+            known = self._commits_of.groups | self._deletions_of.groups | keys.keys()
+            for group in sorted(known, key=lambda group: by_number(names[group])):
                 state = self._records.state(group, keys.get(group, ()))
                 counts = committed[group], pending[group]
-                yield GROUPS, state.row(names[group], log, counts, self._newest.of(group))
+                newest = self._commits_of.of(group), self._deletions_of.of(group)
+                yield GROUPS, state.row(names[group], log, counts, *newest)
         if COMMITTED.name in self._chosen.tables:
             block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
             for columns in self._committed.columns(log, lag):
