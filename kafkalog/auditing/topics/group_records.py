@@ -126,7 +126,9 @@ class GroupState(NamedTuple):
 
     def _is_there(self, commit: Newest | None) -> bool:
         """Say whether a coordinator has the group: a commit makes it, and of offsets alone it is not unmade."""
-        return bool(self.values) or commit is not None and (self.newest is None or self.newest.offset < commit.offset)
+        if self.values or commit is None:
+            return bool(self.values)
+        return self.newest is None or self.newest.offset < commit.offset
 
     def _state(self, kind: str, about: Fields, members: dict[str, Fields], assigned: int | None) -> str:
         if not members:

@@ -12,10 +12,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import SegmentScan, scan_segment
+from kafkalog.auditing.partition import SegmentScan, check_headers, scan_segment
 from kafkalog.auditing.side_files import RebuiltSegment, SideFiles
 from kafkalog.auditing.verification.accounting import FileFacts, Survey, open_file
-from kafkalog.auditing.verification.batch_rules import check_headers, check_records
+from kafkalog.auditing.verification.batch_rules import check_records
 from kafkalog.auditing.verification.foreign import Content
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
