@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from kafkalog.auditing.partition.cleaning import is_cleaned, may_be_compacted
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, state_differences
+from kafkalog.auditing.partition.forks import LogReach, fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.gaps import LostOffsets
 from kafkalog.auditing.partition.header_rules import HEADER_CODES, check_headers
 from kafkalog.auditing.partition.joined import join, open_at_start, open_offsets, segment_row
@@ -55,6 +55,7 @@ __all__ = [
     "MESSAGE_ROWS",
     "SCAN_VERSION",
     "KeptAbout",
+    "LogReach",
     "LostOffsets",
     "PartitionAudit",
     "ReadAgain",

@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -81,7 +82,7 @@ from kafkalog.tables.internal_tables import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.auditing.partition import PartitionAudit
+    from kafkalog.auditing.partition import LogReach, PartitionAudit
 
 __all__ = [
     "GROUP_TABLES",
@@ -236,13 +237,17 @@ class GroupLog:
             block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
             for columns in self._committed.columns(log, lag):
                 yield from block.items(columns)
-            yield from counted(map(self._told, self.steps()))
+            yield from self.told_steps()
         if self._history is not None:
             yield from self._history.rows(log, lag)
 
     def steps(self) -> Iterator[GroupStep]:
         """Yield which groups went back, and which lost what they had committed."""
         return self._committed.steps()
+
+    def told_steps(self) -> Iterator[Finding]:
+        """Yield the findings about these."""
+        return counted(map(self._told, self.steps()))
 
     @property
     def log(self) -> str:
@@ -562,18 +567,25 @@ class CommittedGroups:
         """Return which groups went back in a partition, or lost what they had there, with the log that has it."""
         return self._steps.get(place, ())
 
-    def stranded(self, logs: Collection[PartitionAudit]) -> list[Finding]:
-        """Return which groups have committed offsets that the logs of an audit do not have any more.
+    def told(self, logs: Collection[PartitionAudit | LogReach]) -> list[Finding]:
+        """Return which groups went back or lost offsets, and which stand where the logs of an audit do not have them.
 
-        Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says it.
+        Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says all that.
         """
-        if not any(len(facts.epochs) > 1 for facts in logs):
-            return []
         every = (one for node in self._nodes for one in node.partitions)
         size = sum(one.size for one in every if one.topic == OFFSETS_TOPIC and not one.suffix)
         if not 0 < size <= _READ_UNASKED:
             return []
-        return list(beyond_log([groups.in_force() for _, groups in self._logs], logs, self._limits))
+        found = [finding for _, groups in self._logs for finding in groups.told_steps()]
+        if any(len(facts.epochs) > 1 for facts in logs):
+            found += beyond_log([groups.in_force() for _, groups in self._logs], logs, self._limits)
+        return found
+
+    def epoch_before(self, log: str, first: int) -> int | None:
+        """Return the leader epoch that ends at an offset of a log, by its leader-epoch-checkpoint; None for none."""
+        directories = (one for node in self._nodes for one in node.partitions if one.log == log)
+        epochs = next((one.leader_epochs for one in directories), ())
+        return max((epoch for (epoch, _), (_, end) in pairwise(epochs) if end <= first), default=None)
 
     def times_around(self, log: str, first: int, last: int) -> tuple[int | None, int | None]:
         """Return the newest timestamps of the whole batches before and after some offsets of a log, where they are."""
