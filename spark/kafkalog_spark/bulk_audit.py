@@ -188,8 +188,8 @@ def bulk_audit(
                     findings[log.cluster] += unseen(log.directory)
             for number, cluster in enumerate(clusters):
                 findings[number] += lost_directories(cluster.nodes)
-                read = zip(logs, judged.logs, strict=True)
-                reaches = [_reach_of(log, summary) for log, summary in read if log.cluster == number]
+                pairs = zip(logs, judged.logs, strict=True)
+                reaches = [_reach_of(log, one) for log, one in pairs if log.cluster == number]
                 findings[number] += CommittedGroups(cluster.nodes, options.limits).told(reaches)
             if plan.narrowing:
                 clusters, around, findings = _narrowed(plan.narrowing, clusters, around, findings, judged, logs)

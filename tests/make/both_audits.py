@@ -49,7 +49,7 @@ VERIFY_ALONE: Final = frozenset(
     {
         # The rules of records, and what is only odd in headers.
         *({*HEADER_CODES, *RECORD_CODES, *RECORDS} - _OF_HEADERS), "decompression-failed", "decompression-over-limit",
-        "max-timestamp-wrong", "message-crc-mismatch", "records-missing",
+        "max-timestamp-wrong", "message-crc-mismatch",
         # Batches held against indexes, snapshots and the log's leader epochs.
         "index-insane", "index-mismatch", "index-preallocated", "leader-epochs-mismatch", "side-file-missing",
         "snapshot-mismatch", "time-index-mismatch",

@@ -247,7 +247,7 @@ class GroupLog:
 
     def told_steps(self) -> Iterator[Finding]:
         """Yield the findings about these."""
-        return counted(map(self._told, self.steps()))
+        yield from counted(map(self._told, self.steps()))
 
     @property
     def log(self) -> str:
