@@ -296,6 +296,7 @@ _SAME: Final = -1  # a start offset in an update that does not change it
 
 
 # RecordState: what consumers have acknowledged, and what is archived, or about to be.
+_DELIVERY: Final = ("available", "acquired", "acknowledged", "archiving", "archived")
 _ACKNOWLEDGED: Final = (2,)
 _GIVEN_UP: Final = (3, 4)
 
@@ -311,6 +312,11 @@ class _StateBatch(NamedTuple):
     last: int
     state: int
     deliveries: int
+
+    def said(self) -> dict[str, int | str]:
+        """Return it by the names of Kafka's fields, with the word for its state."""
+        word = _DELIVERY[self.state] if 0 <= self.state < len(_DELIVERY) else self.state
+        return dict(zip(_STATE_BATCH, (self.first, self.last, word, self.deliveries), strict=True))
 
 
 def _put(batches: list[_StateBatch], new: _StateBatch) -> None:
@@ -397,10 +403,10 @@ class ShareOffsets:
                 start_offset=state.start_offset,
                 state_epoch=state.state_epoch,
                 leader_epoch=state.leader_epoch,
-                in_flight=[dict(zip(_STATE_BATCH, one, strict=True)) for one in batches],
+                in_flight=[one.said() for one in batches],
                 acknowledged=done[0],
                 given_up=done[1],
-                lag=None if end is None else max(0, end - state.start_offset - sum(done)),
+                lag=None if end is None or state.deleted else max(0, end - state.start_offset - sum(done)),
                 timestamp_ms=state.newest.timestamp,
                 offset=state.newest.offset,
                 deleted=state.deleted,
