@@ -19,7 +19,8 @@ import kafkalog
 import plain  # the tests' helpers
 from directories import directories
 from kafkalog import CATALOGUE, Limits
-from kafkalog.auditing.verification import check_headers, check_records
+from kafkalog.auditing.partition import check_headers
+from kafkalog.auditing.verification import check_records
 from kafkalog.escape import escape, escape_bytes
 from kafkalog.folds.fold import collapse
 from kafkalog.kafka.batch import CellTable

@@ -982,8 +982,10 @@ class TopicClocksRow(TypedDict):
     """A row of the table ``topic_clocks``."""
 
     topic: str | None
-    clock: Literal["in-time", "ahead", "behind", "seconds", "microseconds", "nanoseconds", "zero"] | None
-    compared_with: Literal["unit", "markers", "file-times"] | None
+    clock: Literal[
+        "in-time", "append-time", "ahead", "behind", "seconds", "microseconds", "nanoseconds", "zero",
+    ] | None
+    compared_with: Literal["unit", "append-times", "markers", "file-times"] | None
     ahead_ms: int | None
     partitions: int | None
     segments: int | None
@@ -1149,7 +1151,7 @@ class GroupsRow(TypedDict):
 
     group: str | None
     kind: Literal["classic", "consumer", "share", "streams", "simple"] | None
-    state: Literal["empty", "assigning", "reconciling", "stable", "deleted"] | None
+    state: Literal["empty", "not-ready", "assigning", "reconciling", "stable", "deleted"] | None
     epoch: int | None
     assignment_epoch: int | None
     protocol_type: str | None

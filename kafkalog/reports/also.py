@@ -18,7 +18,7 @@ from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead, ends_of
 
-__all__ = ["Line", "also", "listed"]
+__all__ = ["Line", "also", "groups_that_moved", "listed"]
 
 _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
@@ -26,6 +26,7 @@ _TABLES: Final = {  # which has them all, if not the findings
     "fenced": "incidents", "timed out": "incidents", "by hand": "incidents",
     "open": "transactions", "log start": "partitions", "new id": "coordinator",
 }  # fmt: skip
+_STEP: Final = re.compile(r"(.*) (went back by|lost its committed offset) \d", re.DOTALL)
 _GROUP: Final = re.compile(r"(\d+) offset commits? of group (.*), written by producer \d+, (?:is|are) in ", re.DOTALL)
 
 Row = dict[str, Any]
@@ -68,7 +69,12 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         ],
         list(_versions(about)),
     )
-    return [line for of_kind in kinds for line in _first(of_kind)]
+    return [*(line for of_kind in kinds for line in _first(of_kind)), *groups_that_moved(source)]
+
+
+def groups_that_moved(source: AuditSource) -> list[Line]:
+    """Return which groups went back, and which lost what they had committed: an audit and a verification say both."""
+    return list(_first(list(_steps_of_groups(source))))
 
 
 def _first(lines: Sequence[Line]) -> Iterator[Line]:
@@ -248,6 +254,7 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
 
 
 _CLEANING: Final = "cleaning"
+_STEPS: Final = frozenset({"offset-went-back", "offset-deleted"})
 _WITH_LINE: Final = frozenset(code for code, about in CATALOGUE.items() if about.line is not None)
 _CLEANINGS: Final = frozenset(code for code in _WITH_LINE if CATALOGUE[code].line == _CLEANING)
 
@@ -259,6 +266,18 @@ def _noted(source: AuditSource) -> Iterator[Line]:
         yield Line(
             str(CATALOGUE[row["code"]].line), f"{place}{row['message']}", 0 if row["code"] == "remote-store-read" else 1
         )
+
+
+def _steps_of_groups(source: AuditSource) -> Iterator[Line]:
+    """Yield which groups went back, and which lost what they had committed: one place of each, and where else."""
+    found: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
+    for row in source.notes(_STEPS):
+        if (said := _STEP.match(row["message"])) is not None:
+            found.setdefault((said[1], row["code"]), {})[row["topic"], row["partition"]] = row["message"]
+    for (group, _), places in sorted(found.items()):
+        first, *others = sorted(places, key=lambda place: (by_number(place[0]), place[1]))
+        more = listed([f"{topic}-{partition}" for topic, partition in others], len(others))
+        yield Line("group", f"{places[first]}{f'; so it did in {more}' if more else ''}", 1, f"group {group}")
 
 
 def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, int]:

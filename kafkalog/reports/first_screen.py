@@ -18,7 +18,7 @@ from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.log_dirs.left_over import FAILED
 from kafkalog.quantities import by_number, iso, number_of
-from kafkalog.reports.also import Line, also
+from kafkalog.reports.also import Line, also, groups_that_moved
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.tables.change_tables import CHANGES
@@ -133,7 +133,8 @@ def _of_verification(source: AuditSource, incidents: Sequence[Row]) -> FirstScre
         incidents, lambda: ("OK", [source.fine, *_lost_or_later(source)]), unread=source.unread, noted=source.noted,
         counts=source.totals,
     )  # fmt: skip
-    return FirstScreen(verdict, (source.totals,), (), verdict.word == "OK" and not incidents)
+    lines = groups_that_moved(source)
+    return FirstScreen(verdict, (source.totals,), lines, verdict.word == "OK" and not (incidents or lines))
 
 
 def _restored(rows: Sequence[Row]) -> list[Line]:

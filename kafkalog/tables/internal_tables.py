@@ -256,7 +256,14 @@ GROUPS: Final = Table(
             "state",
             "string",
             "the state that a coordinator gives it when it loads the records",
-            words=("empty", "assigning", "reconciling", "stable", "deleted"),
+            words=(
+                "empty",
+                "not-ready",  # a streams group whose topics are missing, or have other partitions than it needs
+                "assigning",
+                "reconciling",
+                "stable",
+                "deleted",
+            ),
         ),
         Column(
             "epoch", "int32", "the group's epoch; for a classic group its generation; null if the records have none"
@@ -290,8 +297,8 @@ SHARE_OFFSETS: Final = Table(
         Column(
             "in_flight",
             "json",
-            "the batches from the start offset on, as Kafka writes them: of the newest snapshot and the updates after"
-            " it; deliveryState is 0 for available, 2 for acknowledged, 4 for archived, which is given up",
+            "the batches from the start offset on, by Kafka's names, of the newest snapshot and the updates after it;"
+            " deliveryState is available, acknowledged, or archived, which is given up",
         ),
         Column("acknowledged", "int64", "how many records of these batches consumers have acknowledged"),
         Column("given_up", "int64", "how many of them are given up: rejected, or delivered too often"),
@@ -299,7 +306,7 @@ SHARE_OFFSETS: Final = Table(
             "lag",
             "int64",
             "how many offsets up to the log's end are neither; null where the log is not among the"
-            " inputs, at another moment, and for a group whose start is not known yet",
+            " inputs, at another moment, where it was deleted, and for a group whose start is not known yet",
         ),
         Column("timestamp_ms", "int64", "the timestamp of its newest record", "ms"),
         Column("offset", "int64", "the offset of its newest record"),

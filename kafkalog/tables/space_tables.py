@@ -216,8 +216,9 @@ TOPIC_CLOCKS: Final = Table(
             "clock", "string", "what the largest times of segments are",
             words=(
                 "in-time",  # nothing shows that they are wrong
-                "ahead",  # more than a second after the marker of their transaction, or after the file's time
-                "behind",  # more than a minute before the markers of all transactions, ten at least
+                "append-time",  # brokers wrote all of them (LogAppendTime)
+                "ahead",  # more than a second after a marker or an append that was later, or after the file's time
+                "behind",  # all more than a minute before the markers of transactions, or appends before: ten at least
                 "seconds",
                 "microseconds",
                 "nanoseconds",
@@ -228,6 +229,7 @@ TOPIC_CLOCKS: Final = Table(
             "compared_with", "string", "what shows it",
             words=(
                 "unit",  # the number itself, which is a time from 2010 to 2040 in another unit
+                "append-times",  # of batches in the same segment to which a broker gave its own time
                 "markers",  # which a broker wrote after the records
                 "file-times",  # when files were modified: a copy has the same times or later ones
             ),

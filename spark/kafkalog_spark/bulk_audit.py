@@ -19,9 +19,12 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 from kafkalog.auditing.incidents import ClusterRows, Verdict, incidents_of, tables_of_rows
+from kafkalog.auditing.partition import LogReach
 from kafkalog.auditing.pipeline import KeptScans, LogPlace, logs_of, run_of, run_stages
+from kafkalog.auditing.topics import CommittedGroups
 from kafkalog.auditing.transactions import (
     AuditOptions,
+    LogSummary,
     Summary,
     Surroundings,
     brokers_of,
@@ -185,6 +188,9 @@ def bulk_audit(
                     findings[log.cluster] += unseen(log.directory)
             for number, cluster in enumerate(clusters):
                 findings[number] += lost_directories(cluster.nodes)
+                pairs = zip(logs, judged.logs, strict=True)
+                reaches = [_reach_of(log, one) for log, one in pairs if log.cluster == number]
+                findings[number] += CommittedGroups(cluster.nodes, options.limits).told(reaches)
             if plan.narrowing:
                 clusters, around, findings = _narrowed(plan.narrowing, clusters, around, findings, judged, logs)
             summary = _summary(clusters, refused, judged, findings)
@@ -208,6 +214,12 @@ def bulk_audit(
             output.commit(judged.parts, said(done))
             progress(f"wrote {len(tables)} tables in {time.monotonic() - started:.1f} s")
     return done
+
+
+def _reach_of(log: LogPlace, summary: LogSummary) -> LogReach:
+    return LogReach(
+        log.directory, summary.epochs, summary.log_start_offset, summary.log_end_offset, summary.last_stable_offset
+    )
 
 
 def _chosen(every: Sequence[LogPlace], narrowing: Narrowing) -> tuple[list[LogPlace], int]:

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from kafkalog import CATALOGUE
+from kafkalog.auditing.partition import HEADER_CODES
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.table_rows import audit_rows
-from kafkalog.auditing.verification.batch_rules import HEADER_CODES, RECORD_CODES
+from kafkalog.auditing.verification.batch_rules import RECORD_CODES
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.catalogue.record_codes import RECORDS
 from kafkalog.files.names import FileKind, parse_name
+from kafkalog.severity import Severity
 from kafkalog.tables import TABLES
 
 __all__ = ["AUDIT_ALONE", "SHARED", "VERIFY_ALONE", "Said", "by_audit", "by_verify", "disagreements"]
@@ -36,12 +38,18 @@ AUDIT_ALONE: Final = frozenset(
     }
 )  # fmt: skip
 
+# Rules of headers that bear on consumers; some are only settled by reading the records, which verify does.
+_OF_HEADERS: Final = frozenset(
+    {code for code in HEADER_CODES if CATALOGUE[code].severity > Severity.NOTE}
+    - {"codec-unknown", "records-count-negative", "records-end-early"}
+)
+
 # The audit reads headers and markers, and of the side files those that a verdict rests on.
 VERIFY_ALONE: Final = frozenset(
     {
-        # The rules of single batches and records.
-        *HEADER_CODES, *RECORD_CODES, *RECORDS, "decompression-failed", "decompression-over-limit",
-        "max-timestamp-wrong", "message-crc-mismatch", "records-missing",
+        # The rules of records, and what is only odd in headers.
+        *({*HEADER_CODES, *RECORD_CODES, *RECORDS} - _OF_HEADERS), "decompression-failed", "decompression-over-limit",
+        "max-timestamp-wrong", "message-crc-mismatch",
         # Batches held against indexes, snapshots and the log's leader epochs.
         "index-insane", "index-mismatch", "index-preallocated", "leader-epochs-mismatch", "side-file-missing",
         "snapshot-mismatch", "time-index-mismatch",

@@ -41,6 +41,7 @@ class Group:
     commits: dict[tuple[str, int], list[tuple[Written, str | None]]] = field(default_factory=dict)
     others: list[Written] = field(default_factory=list)
     newest_commit: Written | None = None
+    newest_deletion: Written | None = None
 
 
 def modelled_rows(folder: str, moment: Moment, chosen: str | None) -> Iterator[Item]:
@@ -76,7 +77,10 @@ def modelled_rows(folder: str, moment: Moment, chosen: str | None) -> Iterator[I
         state = state_at(found, moment) if record.transactional else "committed"
         key = record.content.key or {}
         group.commits.setdefault((key["topic"], key["partition"]), []).append((record, state))
-        group.newest_commit = record
+        if record.content.value is None:
+            group.newest_deletion = record
+        else:
+            group.newest_commit = record
         yield OFFSETS, offset_row(record, directory.log, state, found if record.transactional else None)
     yield from findings
     for name, group in sorted(groups.items(), key=lambda item: by_number(item[0])):
@@ -178,7 +182,7 @@ def group_row(name: str, group: Group, log: str) -> tuple[Any, ...]:
     states, waiting = ([row[COMMITTED.names.index(name)] for row in rows] for name in ("state", "pending_producer_id"))
     counts = states.count("committed"), len(waiting) - waiting.count(None)
     state = GroupState(values, newest(group.others[-1] if group.others else None))
-    return state.row(name, log, counts, newest(group.newest_commit))
+    return state.row(name, log, counts, newest(group.newest_commit), newest(group.newest_deletion))
 
 
 def newest(record: Written | None) -> Newest | None:

@@ -70,6 +70,7 @@ def write_offsets(root: Path, *written: Write | Marker, number: int = 0) -> Path
             data += build.marker(int(one.commit), **about)
         else:
             bits = 0 if one.producer < 0 else build.TRANSACTIONAL
-            data += build.batch(build.record(one.value, one.key), attributes=bits, **about)
+            sequence = min(one.producer, 0)  # of a coordinator's batches always 0
+            data += build.batch(build.record(one.value, one.key), attributes=bits, base_sequence=sequence, **about)
     (folder / f"{0:020}.log").write_bytes(data)
     return folder

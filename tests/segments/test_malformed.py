@@ -9,7 +9,8 @@ import pytest
 import build
 import kafkalog
 from kafkalog import CATALOGUE, Finding
-from kafkalog.auditing.verification.batch_rules import HEADER_CODES, RECORD_CODES, check_headers, check_records
+from kafkalog.auditing.partition import HEADER_CODES, check_headers
+from kafkalog.auditing.verification.batch_rules import RECORD_CODES, check_records
 from kafkalog.segments.decoded import RECORD_ERRORS
 from malformed import CASES, LEGAL
 from scanned import scanned

@@ -18,11 +18,15 @@ __all__ = ["transactions"]
 @click.option(
     "--state", multiple=True, type=click.Choice(TRANSITION_STATES), help="Only steps that lead to this state."
 )
+@click.option("--prepared", is_flag=True,
+              help="Only two-phase commits that wait for their owner, now or at --at: no timeout ends them. Whether the"
+                   " owner has prepared one, no record says.")  # fmt: skip
 @jobs_option
 @view_options((TRANSITIONS, INTERNAL), (TRANSITIONS,))
 def transactions(
-    view: ViewOutput, at: Moment | None, transactional_ids: tuple[str, ...], state: tuple[str, ...], jobs: int | None
-) -> int:
+    view: ViewOutput, at: Moment | None, transactional_ids: tuple[str, ...], state: tuple[str, ...], jobs: int | None,
+    prepared: bool,
+) -> int:  # fmt: skip
     """Show each step of each transactional id under DIRs: begun, decided, ended or fenced, and with which producer id.
 
     With --at, show only the step that each id was in at that moment. The table internal has the records.
@@ -30,8 +34,9 @@ def transactions(
     \b
         kafkalog transactions /copy/of/log.dirs
         kafkalog transactions --at 2026-11-21T03:00:00Z --state ongoing /copy/of/log.dirs
+        kafkalog transactions --prepared --columns transactional_id,start_timestamp_ms,partitions /copy/of/log.dirs
     """
-    from kafkalog.auditing.topics import transition_rows
+    from kafkalog.auditing.topics import WantedSteps, transition_rows
 
     rows = transition_rows(
         view.paths,
@@ -41,6 +46,6 @@ def transactions(
         ids=transactional_ids,
         jobs=jobs,
         form=view.row_form,
-        states=state,
+        wanted=WantedSteps(state, prepared),
     )
     return view.write_rows(rows)

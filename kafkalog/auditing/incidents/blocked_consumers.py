@@ -71,7 +71,7 @@ _WORDS: Final = {
               " within ten seconds after the timeout. If the cluster is stopped, it does so after the start."),),
     ),
     "prepared": Words(
-        "{who}, prepared by its producer (transaction.two.phase.commit) and open for {open_for}, {stop_them}: only its"
+        "{who}, of a two-phase commit (transaction.two.phase.commit) and open for {open_for}, {stop_them}: only its"
         " owner may end it.",
         *_GET,
         (Step("Let its owner end it: the application with this transactional id, which knows whether it must commit. No"

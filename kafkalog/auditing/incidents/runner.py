@@ -234,7 +234,9 @@ def _set_back(tables: ClusterTables, rows: list[Row]) -> Iterator[Step]:
     for place, some in grouped(rows, TopicPartition.of).items():
         first = min(int(row["needed"]) for row in some)
         ends = [tables.logs[row["log"]]["log_end_offset"] for row in some if row["log"] in tables.logs]
-        yield from after_fork(tables, place, first, None, max(ends, default=None))
+        ended = [tables.groups.epoch_before(row["log"], first) for row in some]
+        epoch = max((one for one in ended if one is not None), default=None)
+        yield from after_fork(tables, place, first, epoch, max(ends, default=None))
 
 
 _ABOVE: Final = "records-count-above-offsets"

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from kafkalog.auditing.partition.cleaning import is_cleaned, may_be_compacted
 from kafkalog.auditing.partition.facts import PartitionAudit
-from kafkalog.auditing.partition.forks import fork_of, reach, replica_forks, state_differences
+from kafkalog.auditing.partition.forks import LogReach, fork_of, reach, replica_forks, state_differences
 from kafkalog.auditing.partition.gaps import LostOffsets
+from kafkalog.auditing.partition.header_rules import HEADER_CODES, check_headers
 from kafkalog.auditing.partition.joined import join, open_at_start, open_offsets, segment_row
 from kafkalog.auditing.partition.log_rules import (
     absent_offsets,
@@ -50,9 +51,11 @@ from kafkalog.auditing.partition.visible import visible_batches, visible_records
 
 __all__ = [
     "DIGEST_SIZE",
+    "HEADER_CODES",
     "MESSAGE_ROWS",
     "SCAN_VERSION",
     "KeptAbout",
+    "LogReach",
     "LostOffsets",
     "PartitionAudit",
     "ReadAgain",
@@ -60,6 +63,7 @@ __all__ = [
     "SegmentScan",
     "WrongFields",
     "absent_offsets",
+    "check_headers",
     "covered",
     "file_of",
     "fork_of",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,11 +14,22 @@ from kafkalog.columns.sorted_rows import last_of_each, place_of
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import StateRows
+from kafkalog.log_dirs.log_directory import PartitionDirectory
 
-__all__ = ["fork_of", "reach", "replica_forks", "state_differences"]
+__all__ = ["LogReach", "fork_of", "reach", "replica_forks", "state_differences"]
 
 
-def reach(partition: PartitionAudit) -> tuple[int, int]:
+class LogReach(NamedTuple):
+    """What of a log's facts says where offsets stand in it: ``PartitionAudit`` has the same, and more."""
+
+    directory: PartitionDirectory
+    epochs: tuple[tuple[int, int], ...]
+    log_start_offset: int
+    log_end_offset: int
+    last_stable_offset: int
+
+
+def reach(partition: PartitionAudit | LogReach) -> tuple[int, int]:
     """Return how far a replica goes: its highest leader epoch, then its end."""
     epochs = [epoch for epoch, _ in (*partition.directory.leader_epochs, *partition.epochs)]
     return (max(epochs, default=-1), partition.log_end_offset)

@@ -12,6 +12,7 @@ import numpy as np
 from kafkalog.auditing.partition.facts import PartitionAudit
 from kafkalog.auditing.partition.gaps import LostOffsets
 from kafkalog.auditing.partition.outside_transactions import outside_findings
+from kafkalog.auditing.partition.short_batches import missing_in_batches
 from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.findings import Finding
@@ -51,7 +52,10 @@ _WHY: Final = {
 
 def log_findings(audit: PartitionAudit) -> Iterator[Finding]:
     """Yield the findings about a log as a whole, not about single producers."""
-    found = chain(audit.findings, left_over(audit.directory), _gaps(audit), remote_part(audit.directory))
+    found = chain(
+        audit.findings, left_over(audit.directory), _gaps(audit), missing_in_batches(audit),
+        remote_part(audit.directory),
+    )  # fmt: skip
     return (located(finding, audit.directory) for finding in found)
 
 

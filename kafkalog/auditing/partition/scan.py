@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from kafkalog.auditing.partition.header_rules import check_headers
 from kafkalog.auditing.partition.neighbours import BatchEnd, Neighbours
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
@@ -23,6 +24,7 @@ from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.repeated_findings import FileFindings, is_of_damage
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.state_blocks import read_state_columns
+from kafkalog.severity import Severity
 from kafkalog.unread import is_not_read, not_read
 
 if TYPE_CHECKING:
@@ -99,7 +101,8 @@ def scan_segment(
 ) -> SegmentScan:
     """Read a segment once, headers and transaction markers only; one of the state topic with its records.
 
-    `chunks` are the segment's own where the caller reads it; `look` gets each once its base offsets are corrected.
+    `chunks` are the segment's own where the caller reads it, and checks their headers; `look` gets each once its base
+    offsets are corrected.
     """
     fold = Fold()
     reported = _Reported(segment.path)
@@ -107,7 +110,8 @@ def scan_segment(
     last_position = -1
     around = Neighbours(segment.path, segment.base_offset)
     try:
-        for chunk in chunks or segment_chunks(segment.path, limits=limits, max_bytes=segment.size):
+        own = segment_chunks(segment.path, limits=limits, max_bytes=segment.size)
+        for chunk in chunks or _checked(own, log.topic):
             reported.of_chunk(chunk, fold.last_offset)
             heads = chunk.heads
             if not heads.count:
@@ -138,6 +142,13 @@ def scan_segment(
     if log.topic == STATE_TOPIC:
         _read_states(log, scan, limits)
     return scan
+
+
+def _checked(chunks: Iterable[Chunk], topic: str) -> Iterator[Chunk]:
+    """Yield chunks with what is wrong with headers; of records, and what only is odd, a verification says it."""
+    for chunk in chunks:
+        chunk.findings += (one for one in check_headers(chunk, topic, records=True) if one.severity > Severity.NOTE)
+        yield chunk
 
 
 _BY_BROKERS: Final = (METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC)  # brokers set all times in them

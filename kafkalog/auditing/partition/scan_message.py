@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-SCAN_VERSION: Final = 11
+SCAN_VERSION: Final = 12
 
 MESSAGE_ROWS: Final = 1 << 14  # transactions, some 30 bytes each
 

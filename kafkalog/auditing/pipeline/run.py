@@ -133,7 +133,7 @@ def audit(
             coordinator = around[number].coordinator
             findings += lost_directories(cluster.nodes)
             groups = CommittedGroups(cluster.nodes, options.limits)
-            findings += groups.stranded([log.partition for log in of_cluster])
+            findings += groups.told([log.partition for log in of_cluster])
             metadata, now = around[number].metadata, around[number].now
             audits.append(
                 ClusterAudit(

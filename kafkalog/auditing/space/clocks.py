@@ -27,7 +27,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import When, at_newest, iso
 from kafkalog.tables.space_tables import CLOCKS
 
-__all__ = ["LEAST_MS", "Present", "ahead_of_markers", "clock_rows", "moment_of"]
+__all__ = ["LEAST_MS", "Present", "ahead_of_markers", "ahead_where_told", "clock_rows", "moment_of"]
 
 LEAST_MS: Final = 1_000  # a difference that is reported
 _BEHIND_MS: Final = 60_000  # transactions take time: a clock is behind where the fastest of many seems to take this
@@ -91,7 +91,12 @@ def ahead_of_markers(log: LogSpace) -> int | None:
     """Return how far producers' clocks are ahead at most, below 0 behind where many transactions show it, else None."""
     rows = _markers(log)
     most = int((rows["max_timestamp"] - rows["marker_timestamp"]).max(initial=-_MOST_MS))
-    return most if most > LEAST_MS or (len(rows) >= _MANY and most < -_BEHIND_MS) else None
+    return ahead_where_told(most, len(rows))
+
+
+def ahead_where_told(most: int, count: int) -> int | None:
+    """Return how far the clock is ahead that so many times differ by at `most`; None where that shows nothing."""
+    return most if most > LEAST_MS or (count >= _MANY and most < -_BEHIND_MS) else None
 
 
 def _leaders(log: LogSpace) -> Iterator[tuple[Any, ...]]:

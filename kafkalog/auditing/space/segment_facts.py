@@ -4,22 +4,62 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.auditing.partition import SegmentScan, scan_segment
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
-from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON
+from kafkalog.kafka.batch import CODEC_MASK, CONTROL, DELETE_HORIZON, LOG_APPEND_TIME
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import possible_chunks
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
 __all__ = ["SegmentFacts", "future_batches", "read_segment"]
 
+_FAR: Final = 2**61  # ms: no time that was seen
 _MOST: Final = 100  # batches of a chunk, and of the segment, that are looked into
+
+
+@dataclass(slots=True)
+class AppendTimes:
+    """A segment's batches with a broker's time (LogAppendTime), and how those with a producer's time lie to them.
+
+    `ahead_ms` is how far a producer's time is after that of a batch which a broker appended later, `behind_ms` the most
+    that one is after the batches that a broker had appended before it: below 0, all `later` ones are before them.
+    """
+
+    appended: int = 0
+    created: int = 0
+    ahead_ms: int = -_FAR
+    behind_ms: int = -_FAR
+    later: int = 0
+    _newest_created: int = -_FAR
+    _newest_appended: int = -_FAR
+
+    def add(self, times: NDArray[np.int64], is_append: NDArray[np.bool_]) -> None:
+        """Take in the next batches, in the order of the log."""
+        here = int(is_append.sum())
+        self.appended += here
+        self.created += len(times) - here
+        if not self.appended:
+            self._newest_created = max(self._newest_created, int(times.max(initial=-_FAR)))
+            return
+        created, appended = (
+            np.maximum.accumulate(np.append(newest, np.where(is_one, times, -_FAR)))
+            for newest, is_one in ((self._newest_created, ~is_append), (self._newest_appended, is_append))
+        )
+        ahead = created[:-1][is_append] - times[is_append]
+        self.ahead_ms = max(self.ahead_ms, int(ahead.max(initial=-_FAR)))
+        after = ~is_append & (appended[:-1] > -_FAR)
+        self.behind_ms = max(self.behind_ms, int((times - appended[:-1])[after].max(initial=-_FAR)))
+        self.later += int(after.sum())
+        self._newest_created, self._newest_appended = int(created[-1]), int(appended[-1])
 
 
 class Unreadable(NamedTuple):
@@ -49,6 +89,7 @@ class SegmentFacts:
     control_bytes: int = 0
     newest_magic: int = -1
     unreadable: list[Unreadable] = field(default_factory=list)
+    append_times: AppendTimes = field(default_factory=AppendTimes)
     scan: SegmentScan = field(init=False)
     _doubtful: dict[int, tuple[int, int]] = field(default_factory=dict)
 
@@ -77,6 +118,9 @@ class SegmentFacts:
             known = self.horizons or (low, high)
             self.horizons = (min(low, known[0]), max(high, known[1]))
         control = modern & (attributes & CONTROL != 0)
+        data = valid & ~control
+        seen = np.clip(heads[buffers.MAX_TIMESTAMP][data], -1, _FAR)
+        self.append_times.add(seen, attributes[data] & LOG_APPEND_TIME != 0)
         self.control_batches += int(control.sum())
         self.control_bytes += int(heads[buffers.SIZE][control].sum())
 

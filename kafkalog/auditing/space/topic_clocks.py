@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkalog.auditing.partition import misread
-from kafkalog.auditing.space.clocks import LEAST_MS, ahead_of_markers
+from kafkalog.auditing.space.clocks import LEAST_MS, ahead_of_markers, ahead_where_told
 from kafkalog.auditing.space.log_space import LogSpace
 from kafkalog.auditing.space.segment_facts import SegmentFacts
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
@@ -66,7 +66,7 @@ def clocks_of_log(log: LogSpace) -> list[TopicClock]:
 
 
 def _of_segment(log: LogSpace, one: SegmentFacts, of_markers: int | None) -> TopicClock | None:
-    """Compare a segment's largest time with what was meant, with markers that were written later, and with the file's.
+    """Compare a segment's times with what was meant, and with brokers': of appends, of later markers, of the file.
 
     A file's time is that of the last write, or later in a copy: only a time after it is wrong.
     """
@@ -76,11 +76,21 @@ def _of_segment(log: LogSpace, one: SegmentFacts, of_markers: int | None) -> Top
     if (odd := misread(one.largest)) is not None:
         word, compared = odd.unit or "zero", "unit"
         ahead = None if odd.meant < 0 else one.largest - odd.meant
+    elif one.append_times.appended and not one.append_times.created:
+        word, compared = "append-time", "append-times"
+    elif (of_appends := _ahead_of_appends(one)) is not None:
+        word, compared, ahead = "ahead" if of_appends > 0 else "behind", "append-times", of_appends
     elif of_markers is not None:
         word, compared, ahead = "ahead" if of_markers > 0 else "behind", "markers", of_markers
     elif one.modified >= 0 and one.largest - max(one.modified, one.scan.folded.newest_broker) > LEAST_MS:
         word, ahead = "ahead", one.largest - one.modified
     return TopicClock(log.directory.topic, word, compared, log.settings.retention_ms, 1, 1, one.largest, ahead)
+
+
+def _ahead_of_appends(one: SegmentFacts) -> int | None:
+    """Return how far producers' times are ahead of times that brokers appended beside them, below 0 behind."""
+    times = one.append_times
+    return times.ahead_ms if times.ahead_ms > LEAST_MS else ahead_where_told(min(times.behind_ms, 0), times.later)
 
 
 def topic_clock_rows(clocks: Iterable[TopicClock]) -> list[tuple[Any, ...]]:
@@ -91,10 +101,11 @@ def topic_clock_rows(clocks: Iterable[TopicClock]) -> list[tuple[Any, ...]]:
         if known is not one:
             known.add(one)
             known.partitions += one.partitions
-    order = sorted(found.values(), key=lambda one: (one.clock == "in-time", by_number(one.topic), one.clock))
+    order = sorted(found.values(), key=lambda one: (one.clock in _RIGHT, by_number(one.topic), one.clock))
     return [one.row() for one in order]
 
 
+_RIGHT: Final = ("append-time", "in-time")
 _PAST: Final = (
     "deletes closed segments at its next run, however new they are",
     "has times of 1970: a consumer that seeks to any later time finds none of them",
@@ -120,5 +131,6 @@ _MADE_OF: Final = {
         "has their time: a consumer that seeks to a later one passes them, though they were written after it",
         "--since leaves them out from that time on",
     ),
+    "append-time": ("as it is set, by brokers' clocks: producers' do not matter", "as it is meant", "as it is meant"),
     "in-time": ("as it is set", "as it is meant", "as it is meant"),
 }

@@ -33,7 +33,7 @@ from kafkalog.auditing.topics.placement import (
     placement_findings,
     settle_misfits,
 )
-from kafkalog.auditing.topics.transaction_steps import transition_rows
+from kafkalog.auditing.topics.transaction_steps import WantedSteps, transition_rows
 from kafkalog.auditing.topics.writers import SPANS, writer_rows
 
 __all__ = [
@@ -54,6 +54,7 @@ __all__ = [
     "Names",
     "RowForm",
     "Span",
+    "WantedSteps",
     "assigned_to",
     "cluster_metadata",
     "disks_not_given",

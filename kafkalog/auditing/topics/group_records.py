@@ -43,6 +43,8 @@ _KIND_OF: Final = {
     **dict.fromkeys(range(17, 24), "streams"),
 }
 
+_TOPOLOGY: Final = 23  # of a streams group: what the topics are for; its group's record has the last one that fits them
+
 _STABLE: Final = {"consumer": 0, "streams": 1}  # of a member's states, which the two kinds number apart
 
 
@@ -70,10 +72,12 @@ class GroupState(NamedTuple):
         number = numbers[-1][0] if numbers else self.newest.type if self.newest is not None else None
         return "simple" if number is None else _KIND_OF.get(number, "simple")
 
-    def row(self, group: str, log: str, counts: tuple[int, int], commit: Newest | None) -> tuple[Any, ...]:
+    def row(
+        self, group: str, log: str, counts: tuple[int, int], commit: Newest | None, deletion: Newest | None = None
+    ) -> tuple[Any, ...]:
         """Make a row of the table ``groups``; `counts` are its committed and pending partitions.
 
-        `commit` is the last record of its offsets.
+        `commit` is the last record that has an offset, `deletion` the last tombstone of one.
         """
         kind = self.kind
         about = self._one(_KINDS[kind][0]) if kind != "simple" else {}
@@ -81,12 +85,13 @@ class GroupState(NamedTuple):
         epoch = about.get("generation", about.get("epoch"))
         assigned = self._one(_KINDS[kind][2]).get("assignmentEpoch") if kind != "simple" else None
         newest = max(
-            (record for record in (self.newest, commit) if record is not None), key=lambda record: record.offset
+            (record for record in (self.newest, commit, deletion) if record is not None),
+            key=lambda record: record.offset,
         )
         return GROUPS.of(
             group=group,
             kind=kind,
-            state=self._state(kind, members, epoch, assigned, counts),
+            state=self._state(kind, about, members, assigned) if self._is_there(commit) else "deleted",
             epoch=epoch,
             assignment_epoch=assigned,
             protocol_type=about.get("protocolType") or None,
@@ -119,14 +124,19 @@ class GroupState(NamedTuple):
         found = {name: {**value, **states.get(name, {})} for name, value in self._of_members(listed).items()}
         return {name: plain(fields) for name, fields in found.items()}
 
-    def _state(
-        self, kind: str, members: dict[str, Fields], epoch: int | None, assigned: int | None, counts: tuple[int, int]
-    ) -> str:
-        if not self.values and not any(counts):
-            return "deleted"
+    def _is_there(self, commit: Newest | None) -> bool:
+        """Say whether a coordinator has the group: a commit makes it, and of offsets alone it is not unmade."""
+        if self.values or commit is None:
+            return bool(self.values)
+        return self.newest is None or self.newest.offset < commit.offset
+
+    def _state(self, kind: str, about: Fields, members: dict[str, Fields], assigned: int | None) -> str:
         if not members:
             return "empty"
+        if kind == "streams" and self._one(_TOPOLOGY).get("epoch") != about.get("validatedTopologyEpoch"):
+            return "not-ready"
         if kind in ("consumer", "streams"):
+            epoch = about.get("epoch")
             if assigned is None or (epoch is not None and epoch > assigned):
                 return "assigning"
             if any(m.get("state") != _STABLE[kind] or m.get("memberEpoch") != assigned for m in members.values()):

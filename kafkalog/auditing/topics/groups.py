@@ -10,6 +10,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Container, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -81,7 +82,7 @@ from kafkalog.tables.internal_tables import (
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from kafkalog.auditing.partition import PartitionAudit
+    from kafkalog.auditing.partition import LogReach, PartitionAudit
 
 __all__ = [
     "GROUP_TABLES",
@@ -135,7 +136,7 @@ class GroupLog:
         self._names = Names()
         self._keys = CommitKeys(self._names, Names())
         self._committed = Committed(self._keys)
-        self._newest = NewestOfGroups()
+        self._commits_of, self._deletions_of = NewestOfGroups(), NewestOfGroups()
         self._records = GroupRecords(self._names)
         self._wanted = WantedNames(self._names, chosen.groups)
         self._history = CommitHistory(self._keys) if chosen.wants(COMMIT_LINES, COMMIT_EVENTS) else None
@@ -168,7 +169,10 @@ class GroupLog:
         self._committed.apply(commits)
         if self._history is not None:
             self._history.take(commits)
-        self._newest.apply(records, commits["record"], self._keys.group[commits["key"]])
+        is_deletion, of = commits["is_tombstone"], self._keys.group[commits["key"]]
+        for newest, is_one in ((self._commits_of, ~is_deletion), (self._deletions_of, is_deletion)):
+            if is_one.any():
+                newest.apply(records, commits["record"][is_one], of[is_one])
         others = np.flatnonzero(is_read & ~is_commit)
         taken = self._records.apply(records, others, self._wanted)
         self._name_topics(records, others)
@@ -223,21 +227,27 @@ class GroupLog:
             names = self._names.texts
             keys = self._records.keys()
             committed, pending = self._committed.counts(len(names))
-            for group in sorted(self._newest.groups | keys.keys(), key=lambda group: by_number(names[group])):
+            known = self._commits_of.groups | self._deletions_of.groups | keys.keys()
+            for group in sorted(known, key=lambda group: by_number(names[group])):
                 state = self._records.state(group, keys.get(group, ()))
                 counts = committed[group], pending[group]
-                yield GROUPS, state.row(names[group], log, counts, self._newest.of(group))
+                newest = self._commits_of.of(group), self._deletions_of.of(group)
+                yield GROUPS, state.row(names[group], log, counts, *newest)
         if COMMITTED.name in self._chosen.tables:
             block = ColumnBlock(COMMITTED, form.names_of(COMMITTED))
             for columns in self._committed.columns(log, lag):
                 yield from block.items(columns)
-            yield from counted(map(self._told, self.steps()))
+            yield from self.told_steps()
         if self._history is not None:
             yield from self._history.rows(log, lag)
 
     def steps(self) -> Iterator[GroupStep]:
         """Yield which groups went back, and which lost what they had committed."""
         return self._committed.steps()
+
+    def told_steps(self) -> Iterator[Finding]:
+        """Yield the findings about these."""
+        yield from counted(map(self._told, self.steps()))
 
     @property
     def log(self) -> str:
@@ -286,6 +296,7 @@ _SAME: Final = -1  # a start offset in an update that does not change it
 
 
 # RecordState: what consumers have acknowledged, and what is archived, or about to be.
+_DELIVERY: Final = ("available", "acquired", "acknowledged", "archiving", "archived")
 _ACKNOWLEDGED: Final = (2,)
 _GIVEN_UP: Final = (3, 4)
 
@@ -301,6 +312,11 @@ class _StateBatch(NamedTuple):
     last: int
     state: int
     deliveries: int
+
+    def said(self) -> dict[str, int | str]:
+        """Return it by the names of Kafka's fields, with the word for its state."""
+        word = _DELIVERY[self.state] if 0 <= self.state < len(_DELIVERY) else self.state
+        return dict(zip(_STATE_BATCH, (self.first, self.last, word, self.deliveries), strict=True))
 
 
 def _put(batches: list[_StateBatch], new: _StateBatch) -> None:
@@ -387,10 +403,10 @@ class ShareOffsets:
                 start_offset=state.start_offset,
                 state_epoch=state.state_epoch,
                 leader_epoch=state.leader_epoch,
-                in_flight=[dict(zip(_STATE_BATCH, one, strict=True)) for one in batches],
+                in_flight=[one.said() for one in batches],
                 acknowledged=done[0],
                 given_up=done[1],
-                lag=None if end is None else max(0, end - state.start_offset - sum(done)),
+                lag=None if end is None or state.deleted else max(0, end - state.start_offset - sum(done)),
                 timestamp_ms=state.newest.timestamp,
                 offset=state.newest.offset,
                 deleted=state.deleted,
@@ -557,18 +573,25 @@ class CommittedGroups:
         """Return which groups went back in a partition, or lost what they had there, with the log that has it."""
         return self._steps.get(place, ())
 
-    def stranded(self, logs: Collection[PartitionAudit]) -> list[Finding]:
-        """Return which groups have committed offsets that the logs of an audit do not have any more.
+    def told(self, logs: Collection[PartitionAudit | LogReach]) -> list[Finding]:
+        """Return which groups went back or lost offsets, and which stand where the logs of an audit do not have them.
 
-        Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says it.
+        Without a second leader epoch nothing was truncated; of a large topic ``kafkalog groups`` says all that.
         """
-        if not any(len(facts.epochs) > 1 for facts in logs):
-            return []
         every = (one for node in self._nodes for one in node.partitions)
         size = sum(one.size for one in every if one.topic == OFFSETS_TOPIC and not one.suffix)
         if not 0 < size <= _READ_UNASKED:
             return []
-        return list(beyond_log([groups.in_force() for _, groups in self._logs], logs, self._limits))
+        found = [finding for _, groups in self._logs for finding in groups.told_steps()]
+        if any(len(facts.epochs) > 1 for facts in logs):
+            found += beyond_log([groups.in_force() for _, groups in self._logs], logs, self._limits)
+        return found
+
+    def epoch_before(self, log: str, first: int) -> int | None:
+        """Return the leader epoch that ends at an offset of a log, by its leader-epoch-checkpoint; None for none."""
+        directories = (one for node in self._nodes for one in node.partitions if one.log == log)
+        epochs = next((one.leader_epochs for one in directories), ())
+        return max((epoch for (epoch, _), (_, end) in pairwise(epochs) if end <= first), default=None)
 
     def times_around(self, log: str, first: int, last: int) -> tuple[int | None, int | None]:
         """Return the newest timestamps of the whole batches before and after some offsets of a log, where they are."""

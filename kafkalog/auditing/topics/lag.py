@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import PartitionAudit, reach, read_log, visible_records
+from kafkalog.auditing.partition import LogReach, PartitionAudit, reach, read_log, visible_records
 from kafkalog.auditing.topics.commits import CommitKeys, InForce
 from kafkalog.auditing.topics.metadata_at import leadership_rows
 from kafkalog.auditing.topics.metadata_log import cluster_metadata
@@ -154,7 +154,7 @@ def log_ends(
 _FAR: Final = 2**62
 
 
-def _begun(facts: PartitionAudit, limits: Limits) -> list[int]:
+def _begun(facts: PartitionAudit | LogReach, limits: Limits) -> list[int]:
     """Return the newest time in the first batch of each leader epoch of a log."""
     wanted = {first for _, first in facts.epochs}
     found = dict.fromkeys(wanted, NONE)
@@ -168,12 +168,14 @@ def _begun(facts: PartitionAudit, limits: Limits) -> list[int]:
     return [found[first] if plausible(found[first]) else NONE for _, first in facts.epochs]
 
 
-def beyond_log(commits: Sequence[InForce], logs: Iterable[PartitionAudit], limits: Limits) -> Iterator[Finding]:
+def beyond_log(
+    commits: Sequence[InForce], logs: Iterable[PartitionAudit | LogReach], limits: Limits
+) -> Iterator[Finding]:
     """Yield the groups whose committed offsets the logs of an audit do not have any more; the leader's replica counts.
 
     What is before a log's start was deleted: nobody lost it.
     """
-    best: dict[Place, PartitionAudit] = {}
+    best: dict[Place, PartitionAudit | LogReach] = {}
     for facts in logs:
         place = (0, facts.directory.topic, facts.directory.partition)
         best[place] = max(best.get(place, facts), facts, key=reach)
@@ -188,7 +190,7 @@ def beyond_log(commits: Sequence[InForce], logs: Iterable[PartitionAudit], limit
                     yield _out_of_range(flag, place, of_log.keys, rows.take(flags == flag), read)
 
 
-def _positions(facts: PartitionAudit, commits: Columns, limits: Limits) -> _Read:
+def _positions(facts: PartitionAudit | LogReach, commits: Columns, limits: Limits) -> _Read:
     """Return what a log says of offsets alone: no record is read."""
     nothing, undated = np.empty(0, np.int64), commits["offset"][commits["leader_epoch"] < 0]
     asks = len(facts.epochs) > 1 and int(undated.max(initial=-1)) > facts.epochs[1][1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Container, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from kafkalog.files.processes import each_of, job_count
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns, listed_partitions
-from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
 from kafkalog.kernel.buffers import NONE
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.narrowing import matches, nothing_matches
@@ -35,7 +35,7 @@ from kafkalog.tables.internal_tables import DECIDED_BY, INTERNAL, STEPS, TRANSIT
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["last_steps", "transition_columns", "transition_rows"]
+__all__ = ["WantedSteps", "last_steps", "transition_columns", "transition_rows"]
 
 
 # The steps of transactional ids as columns of the table ``transitions``: what each record shows beside others.
@@ -215,17 +215,30 @@ class _Around:
         return found, (self.now("state") != TOMBSTONE) & (is_other | ((said != -1) & (said != new)))
 
 
+class WantedSteps(NamedTuple):
+    """Which steps are asked for: those that lead to `states`, words of the table; none for all.
+
+    `prepared` means the last steps of two-phase commits that wait for their owner.
+    """
+
+    states: Collection[str] = ()
+    prepared: bool = False
+
+
+EVERY_STEP: Final = WantedSteps()
+
+
 def transition_rows(
     paths: Sequence[str | os.PathLike[str]], moment: Moment | None = None, limits: Limits | None = None,
     tables: Container[str] = (TRANSITIONS.name,), ids: Collection[str] = (), jobs: int | None = 1,
-    form: RowForm = WHOLE, states: Collection[str] = (),
+    form: RowForm = WHOLE, wanted: WantedSteps = EVERY_STEP,
 ) -> Iterator[tuple[Table, tuple[Any, ...]] | Rows | Finding]:  # fmt: skip
     """Yield each step of each transactional id as a row, ids in order, and every finding.
 
-    With a moment, only the step that each id was in then; with `states`, words of the table, only steps that lead to
-    these. `tables` may name ``internal``, too: the records. Rows come many at once, in their `form`. `ids` are names or
-    patterns of those that are wanted. `jobs` processes read, as in ``job_count``. Raises NothingMatchesError after the
-    findings if no id of those is known.
+    With a moment, only the step that each id was in then; `wanted` says which of the steps. `tables` may name
+    ``internal``, too: the records. Rows come many at once, in their `form`. `ids` are names or patterns of those that
+    are wanted. `jobs` processes read, as in ``job_count``. Raises NothingMatchesError after the findings if no id of
+    those is known.
     """
     findings: list[Finding] = []
     report = findings.append
@@ -256,21 +269,25 @@ def transition_rows(
     block = ColumnBlock(TRANSITIONS, form.names_of(TRANSITIONS))
     until = moment.timestamp if moment is not None and isinstance(moment.timestamp, int) else None
     for coordinator in coordinators:
-        wanted = _wanted(coordinator, moment, ids, states)
-        for columns in transition_columns(coordinator, wanted, until, spaced=form.spaced):
+        chosen = _wanted(coordinator, moment, ids, wanted)
+        for columns in transition_columns(coordinator, chosen, until, spaced=form.spaced):
             yield from block.items(columns)
 
 
 def _wanted(
-    coordinator: Coordinator, moment: Moment | None, ids: Collection[str], states: Collection[str]
+    coordinator: Coordinator, moment: Moment | None, ids: Collection[str], wanted: WantedSteps
 ) -> NDArray[np.bool_]:
     """Say which records have a step that is wanted."""
-    rows = coordinator.states
+    rows, states = coordinator.states, wanted.states
+    if wanted.prepared:
+        moment = moment or Moment()
     found = np.ones(len(rows), np.bool_) if moment is None else last_steps(coordinator, moment)
     if ids:
         found &= np.array([matches(name, ids) for name in rows.ids], np.bool_)[rows["transactional_id"]]
     if states:
         found &= np.isin(rows["state"], [state_number(word) for word in states])
+    if wanted.prepared:
+        found &= (rows["state"] == _S.ONGOING) & (rows["timeout_ms"] == NO_TIMEOUT)
     return found
 
 

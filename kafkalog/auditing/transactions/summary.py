@@ -34,7 +34,8 @@ class LogSummary(NamedTuple):
     """A log summed up: a row of the table ``partitions``, and what the totals count.
 
     `states` counts transactions with data, `gaps` are counted by kind, `serious` are findings above a note.
-    `spoken_for` says that another replica of the partition is the one that consumers read.
+    `epochs` are its batches' leader epochs, each with its first offset. `spoken_for` says that another replica of the
+    partition is the one that consumers read.
     """
 
     log: str
@@ -61,6 +62,7 @@ class LogSummary(NamedTuple):
     unidentified: int
     spoken_for: bool
     blocker: Blocker | None
+    epochs: tuple[tuple[int, int], ...]
 
     @classmethod
     def of(cls, log: LogAudit) -> LogSummary:
@@ -86,6 +88,7 @@ class LogSummary(NamedTuple):
             0 if first is None else first.number, partition.gaps.counts(),
             serious, log.unidentified, log.judged.spoken_for,
             blocker,
+            partition.epochs,
         )  # fmt: skip
 
     def with_share(self, other: LogSummary) -> LogSummary:

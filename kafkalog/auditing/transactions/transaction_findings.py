@@ -261,7 +261,7 @@ def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) ->
         longer = f", longer than its timeout of {timeout} ms allows: it began at"
         if timeout == NO_TIMEOUT:
             longer = (
-                ". Its producer has prepared it (transaction.two.phase.commit): only its owner may end it. It began at"
+                ". It is of a two-phase commit (transaction.two.phase.commit): only its owner may end it. It began at"
             )
         return f"{is_open}{longer} {iso_marked(began)}."
     how = "COMMIT" if one.verdict.state == "commit-pending" else "ABORT"

@@ -5,7 +5,7 @@ It answers: is this evidence whole, and did it change since its checksums were c
 
 from __future__ import annotations
 
-from kafkalog.auditing.verification.batch_rules import check_headers, check_records
+from kafkalog.auditing.verification.batch_rules import check_records
 from kafkalog.auditing.verification.outputs import is_output
 from kafkalog.auditing.verification.replica_compare import Pair, Replica, compare_two
 from kafkalog.auditing.verification.verifying import (
@@ -23,7 +23,6 @@ __all__ = [
     "Verification",
     "VerifyOptions",
     "changes_since",
-    "check_headers",
     "check_records",
     "compare_two",
     "file_entries",

@@ -68,11 +68,6 @@ class Survey:
         return self.found[: buffers.SUM_SHORT]
 
     @property
-    def short(self) -> int:
-        """Return how many batches of magic 2 have fewer records than offsets."""
-        return self.found[buffers.SUM_SHORT]
-
-    @property
     def fingerprint(self) -> int:
         """Return what stands for the CRCs of all batches so far, in their order."""
         return self.found[buffers.SUM_CRCS]

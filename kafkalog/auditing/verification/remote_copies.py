@@ -91,7 +91,7 @@ def _copy(
     """Check one copy by itself: its bytes, its batches and records, its indexes."""
     after = Segment("", one.end_offset + 1, 0)
     alone = replace(directory, segments=(segment, after), snapshots={}, left_over=(), orphans=(), files={})
-    check = check_segment(SegmentTask(alone, segment, never_cleaned=False), options)
+    check = check_segment(SegmentTask(alone, segment), options)
     check.facts.more_follow = True
     yield check.facts
     for finding in (*check.scan.findings, *check.findings):

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -12,17 +11,15 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.partition import SegmentScan, scan_segment
+from kafkalog.auditing.partition import SegmentScan, check_headers, scan_segment
 from kafkalog.auditing.side_files import RebuiltSegment, SideFiles
 from kafkalog.auditing.verification.accounting import FileFacts, Survey, open_file
-from kafkalog.auditing.verification.batch_rules import check_headers, check_records
+from kafkalog.auditing.verification.batch_rules import check_records
 from kafkalog.auditing.verification.foreign import Content
 from kafkalog.errors import UnreadableError
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import local_path
 from kafkalog.findings import Finding
 from kafkalog.kafka.state_records import StateColumns
-from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.segment import chunks_of_source
@@ -71,17 +68,12 @@ class SegmentCheck:
 
 def check_segment(task: SegmentTask, options: VerifyOptions) -> SegmentCheck:
     """Read a partition's segment once."""
-    directory, segment, whole = task
+    directory, segment = task
     facts = FileFacts.of(segment.path)
     facts.more_follow = segment != directory.segments[-1]
     side = SideFiles(directory, segment)
     survey = Survey(segment.base_offset)
-
-    def look(chunk: Chunk) -> None:
-        if whole and survey.short:
-            chunk.findings += _records_missing(chunk)
-
-    chunks = check_batches(facts, directory.topic, options, survey, look, segment.size)
+    chunks = check_batches(facts, directory.topic, options, survey, segment.size)
     scan = scan_segment(
         directory, segment, options.limits, chunks, lambda chunk: side.take_chunk(chunk, plain=survey.is_plain)
     )
@@ -99,13 +91,11 @@ def check_batches(
     topic: str | None,
     options: VerifyOptions,
     survey: Survey | None = None,
-    look: Callable[[Chunk], None] = lambda _: None,
     max_bytes: int | None = None,
 ) -> Iterator[Chunk]:
     """Read a segment or KRaft snapshot in chunks, which get the findings about their batches; fills `facts`.
 
-    `look` gets each chunk before the caller does, after `survey`; `max_bytes` makes the file end there. Raises
-    UnreadableError where the file can't be read.
+    `max_bytes` makes the file end there. Raises UnreadableError where the file can't be read.
     """
     records = options.depth == "records"
     survey = survey or Survey()
@@ -119,7 +109,6 @@ def check_batches(
                     chunk.findings += check_records(chunk)
                 survey.take_chunk(chunk)  # after the records: old compressed messages show their offsets only then
                 facts.count_chunk(chunk, survey)
-                look(chunk)
                 survey.done(chunk)
                 yield chunk
             facts.end(source)
@@ -130,28 +119,8 @@ def check_batches(
         facts.rest_is_damaged()
 
 
-def _records_missing(chunk: Chunk) -> Iterator[Finding]:
-    cells = chunk.heads.numpy()
-    offsets = cells[buffers.LAST_OFFSET] - cells[buffers.BASE_OFFSET] + 1
-    counts = cells[buffers.COUNT]
-    short = (cells[buffers.VALID] != 0) & (cells[buffers.MAGIC] > 1) & (counts >= 0) & (counts < offsets)
-    for row in np.flatnonzero(short).tolist():
-        first, count = int(cells[buffers.BASE_OFFSET, row]), int(counts[row])
-        yield Finding.of(
-            "records-missing",
-            chunk.file,
-            f"the batch at offset {first} has {count} records for {int(offsets[row])} offsets, and was never cleaned",
-            position=int(cells[buffers.POSITION, row]),
-            length=int(cells[buffers.SIZE, row]),
-            offset=first,
-            needed=int(offsets[row]),
-            found=count,
-        )
-
-
 # One segment's part of a verification: the segment, and what of its partition's directory bears on it.
 
-_CLEANER: Final = "cleaner-offset-checkpoint"
 _BASE: Final = attrgetter("base_offset")
 
 
@@ -159,18 +128,16 @@ class SegmentTask(NamedTuple):
     """A segment to check.
 
     Of its partition's files `directory` has the segment, the next ones, and the snapshots that were taken inside it and
-    last. `never_cleaned` says that the broker's cleaner has worked, and never in this partition.
+    last.
     """
 
     directory: PartitionDirectory
     segment: Segment
-    never_cleaned: bool
 
 
 def segment_tasks(directory: PartitionDirectory) -> Iterator[SegmentTask]:
     """Yield the tasks of a partition, in the order of its segments."""
     segments, stops = directory.segments, sorted(directory.snapshots)
-    never_cleaned = _never_cleaned(directory)
     for number, segment in enumerate(segments):
         following = bisect_right(segments, segment.base_offset, number, key=_BASE)
         near = dict.fromkeys((segment, *segments[number + 1 : number + 2], *segments[following : following + 1]))
@@ -180,14 +147,4 @@ def segment_tasks(directory: PartitionDirectory) -> Iterator[SegmentTask]:
             directory, segments=tuple(near), snapshots={offset: directory.snapshots[offset] for offset in inside},
             left_over=(), orphans=(), leader_epochs=(), txn_indexes=frozenset(), files={},
         )  # fmt: skip
-        yield SegmentTask(of_segment, segment, never_cleaned)
-
-
-def _never_cleaned(directory: PartitionDirectory) -> bool:
-    """Say whether the cleaner has worked in this broker and never in this partition."""
-    home = os.path.dirname(os.path.abspath(local_path(directory.log)))
-    if "cleaner" in directory.checkpoints or not os.path.exists(os.path.join(home, _CLEANER)):
-        return False
-    # It writes its checkpoint last: until then the files that it has replaced tell.
-    deleted = {name.removesuffix(".deleted") for name in directory.left_over if name.endswith(".log.deleted")}
-    return not any(os.path.basename(segment.path) in deleted for segment in directory.segments if deleted)
+        yield SegmentTask(of_segment, segment)

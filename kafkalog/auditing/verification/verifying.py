@@ -141,9 +141,7 @@ def verify(paths: Sequence[str | os.PathLike[str]], options: VerifyOptions | Non
             _outcomes(result.logs[known:], metadata, options, result)
         newest = max((log.partition.newest for log in result.logs[known:]), default=-1)
         result.tell(compare_cluster(cluster.nodes, metadata, newest))
-        for finding in groups.stranded([log.partition for log in result.logs[known:]]):
-            node_id = next(log.node.node_id for log in result.logs if log.partition.directory.log == finding.log)
-            result.tell([finding], node_id)
+        result.tell(groups.told([log.partition for log in result.logs[known:]]))
     nodes = [node for cluster in clusters for node in cluster.nodes]
     if options.replicas:
         _compare(nodes, options, result)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kafkalog
-from build import TIME, TRANSACTIONAL, batch, marker, record
+from build import LOG_APPEND_TIME, TIME, TRANSACTIONAL, batch, marker, record
 
 NOW = 1_795_000_000_000
 
@@ -89,3 +89,32 @@ def test_records_after_the_last_marker_are_not_ahead_of_it(tmp_path: Path) -> No
     [row] = _rows(tmp_path, {"t-0": [data], "__consumer_offsets-0": [_at(0)]}, TIME + 60_000)
 
     assert (row["topic"], row["clock"]) == ("t", "in-time")
+
+
+def _appended(time: int, base: int) -> bytes:
+    return batch(
+        record(b"v"), base_offset=base, base_timestamp=time, max_timestamp=time, attributes=LOG_APPEND_TIME
+    )  # fmt: skip
+
+
+def test_times_that_brokers_wrote_at_the_append_are_theirs(tmp_path: Path) -> None:
+    """A topic with LogAppendTime has brokers' times, wherever producers' clocks are."""
+    [row] = _rows(tmp_path, {"t-0": [_appended(NOW, 0) + _appended(NOW, 1)]}, NOW + 5)
+
+    assert (row["clock"], row["compared_with"], row["ahead_ms"]) == ("append-time", "append-times", None)
+    assert "producers' do not matter" in row["retention"]
+
+
+def test_producers_times_are_held_against_appends_beside_them(tmp_path: Path) -> None:
+    """One that is after a later append is ahead; ten that are long before the append before them are behind."""
+    late = _appended(NOW, 0) + b"".join(_at(NOW - 61_000 + n, 1 + n) for n in range(10))
+    few = _appended(NOW, 0) + b"".join(_at(NOW - 61_000 + n, 1 + n) for n in range(9))
+    one = late + _at(NOW - 59_000, 11)
+    [ahead] = _rows(tmp_path / "a", {"t-0": [_at(NOW + 9_000) + _appended(NOW, 1)]})
+    [behind] = _rows(tmp_path / "b", {"t-0": [late]})
+    others = [_rows(tmp_path / name, {"t-0": [data]})[0] for name, data in (("c", few), ("d", one))]
+    [after] = _rows(tmp_path / "e", {"t-0": [_appended(NOW, 0) + _at(NOW + 9_000, 1)]})
+
+    assert (ahead["clock"], ahead["compared_with"], ahead["ahead_ms"]) == ("ahead", "append-times", 9_000)
+    assert (behind["clock"], behind["compared_with"], behind["ahead_ms"]) == ("behind", "append-times", -60_991)
+    assert [row["clock"] for row in (*others, after)] == ["in-time"] * 3

@@ -118,7 +118,7 @@ def test_an_audit_says_nothing_of_groups_in_the_log(tmp_path: Path, commits: tup
     assert kafkalog("txn-audit", DATA, cwd=tmp_path).text.startswith("OK ")
 
 
-def test_a_log_of_one_epoch_costs_no_reading_of_commits(tmp_path: Path) -> None:
+def test_a_log_of_one_epoch_is_not_compared_with_commits(tmp_path: Path) -> None:
     """Nothing was truncated: ``kafkalog groups`` compares, an audit does not."""
     plain.write_segments(tmp_path / "t-0", [Batch(0, 0, 9, "plain", records=10)])
     write_offsets(tmp_path, _commit(40))
@@ -135,6 +135,31 @@ def test_a_verification_tells_of_the_groups_that_were_left_behind(tmp_path: Path
     assert "old at 40 (leader epoch 0 ends at 15 now" in told
     assert "--group old --reset-offsets --topic t:0 --to-offset 15 --execute" in told
     assert " g at 20" not in told
+
+
+def test_a_group_of_the_old_epoch_that_is_not_past_the_end_is_set_back_by_name(tmp_path: Path) -> None:
+    """The new leader wrote on since: no client notices. One that committed in the new epoch stays where it is."""
+    _truncated(tmp_path, _commit(20, "old", epoch=0), _commit(20, "new", epoch=1))
+    (tmp_path / DATA / "t-0" / "leader-epoch-checkpoint").write_text("0\n2\n0 0\n1 15\n")
+    told = " ".join(kafkalog("txn-audit", DATA, cwd=tmp_path).text.split())
+
+    assert "--group old --reset-offsets --topic t:0 --to-offset 15 --execute" in told
+    assert "--group new " not in told
+
+
+@pytest.mark.parametrize("command", ["txn-audit", "verify"])
+def test_both_say_which_groups_went_back_and_lost_offsets(tmp_path: Path, command: str) -> None:
+    """A line for each group, with the other partitions; what went on is not told, and the verdict stays."""
+    elsewhere = [Write(commit_key("g", "t", 10), commit_value(offset)) for offset in (9, 4)]
+    written = (_commit(40), _commit(10), *elsewhere, _commit(7, "gone"), _commit(None, "gone"), _commit(5, "on"))
+    write_offsets(tmp_path / DATA, *written)
+    told = " ".join(kafkalog(command, DATA, cwd=tmp_path).text.split())
+
+    assert told.startswith("OK ")
+    assert "group g went back by 30 offsets in t-0 at 2023-11-14T22:13:21.000Z, from 40 to 10" in told
+    assert "so it did in t-10 " in told
+    assert "group gone lost its committed offset 7 in t-0 at 2023-11-14T22:13:25.000Z" in told
+    assert "group on " not in told
 
 
 @pytest.mark.parametrize(("days", "why"), [(7, "it was old enough to expire"), (6, "sooner than offsets expire by")])

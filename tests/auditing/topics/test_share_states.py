@@ -46,7 +46,7 @@ def test_updates_change_a_snapshot() -> None:
     )
 
     assert [(one["firstOffset"], one["lastOffset"], one["deliveryState"]) for one in row["in_flight"]] == [
-        (10, 14, AVAILABLE), (15, 22, ARCHIVED), (23, 29, ACKNOWLEDGED),
+        (10, 14, "available"), (15, 22, "archived"), (23, 29, "acknowledged"),
     ]  # fmt: skip
     assert (row["acknowledged"], row["given_up"]) == (7, 8)
 
@@ -72,6 +72,17 @@ def test_the_lag_is_what_is_neither_acknowledged_nor_given_up(start: int, end: i
     row = _row(_record(SNAPSHOT, start, (10, 19, ACKNOWLEDGED), (20, 24, ARCHIVED), (25, 29, AVAILABLE)), end=end)
 
     assert row["lag"] == lag
+
+
+def test_a_deleted_share_partition_has_no_lag() -> None:
+    """Nobody reads there any more. A state that Kafka does not have is its number."""
+    row = _row(_record(SNAPSHOT, 0, (0, 9, 9)), end=20)
+    gone = _record(SNAPSHOT, 0)
+    assert gone.content is not None
+    deleted = _row(_record(SNAPSHOT, 0), gone._replace(content=gone.content._replace(value=None)), end=20)
+
+    assert (row["lag"], row["in_flight"][0]["deliveryState"]) == (20, 9)
+    assert (deleted["lag"], deleted["deleted"]) == (None, True)
 
 
 def test_the_lag_of_a_share_group_is_against_its_log(tmp_path: Path) -> None:

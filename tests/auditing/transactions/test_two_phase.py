@@ -6,11 +6,12 @@ import shlex
 from pathlib import Path
 
 import plain
+from invoke import kafkalog
 from kafkalog.auditing.incidents import incidents_of_audit
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
-from kafkalog.kafka.transaction_state import NO_TIMEOUT
+from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
 from plain import Batch
 from state_topic import T, value, write_state
 
@@ -31,7 +32,7 @@ def test_a_prepared_transaction_that_consumers_wait_for_is_told(tmp_path: Path) 
     [incident] = told(tmp_path, 10)
 
     assert (incident.kind, incident.cause, incident.severity.word) == ("consumers-stopped", "overdue", "warning")
-    assert "prepared by its producer (transaction.two.phase.commit) and open for 10 hours" in incident.title
+    assert "of a two-phase commit (transaction.two.phase.commit) and open for 10 hours" in incident.title
     assert incident.title.endswith("only its owner may end it.")
     assert not [step for step in incident.steps if step.command and " abort" in step.command]
 
@@ -47,3 +48,22 @@ def test_its_id_is_no_code(tmp_path: Path) -> None:
 def test_a_young_one_is_none_of_anybodys_business(tmp_path: Path) -> None:
     """Consumers may wait as long as for any other transaction."""
     assert told(tmp_path, 0.2) == []
+
+
+def test_those_that_wait_for_their_owner_are_a_list(tmp_path: Path) -> None:
+    """Ongoing without a timeout, at the moment that is asked; decided ones and those with a timeout are not in it."""
+    about = {"partitions": [("t", [0])], "timeout": NO_TIMEOUT}
+    ongoing, decided = TransactionState.ONGOING, TransactionState.PREPARE_COMMIT
+    states = [
+        ("waits", value(ongoing, 1, **about)), ("plain", value(ongoing, 2, partitions=[("t", [0])])),
+        ("ended", value(ongoing, 3, **about)), ("ended", value(decided, 3, **about)),
+    ]  # fmt: skip
+    write_state(tmp_path, *states)
+
+    def listed(*more: str) -> list[str]:
+        rows = kafkalog("transactions", "--prepared", "--format", "ndjson", *more, tmp_path).table("transitions")
+        return [row["transactional_id"] for row in rows]
+
+    assert listed() == ["waits"]
+    assert listed("--at", "2") == ["ended", "waits"]
+    assert listed("--transactional-id", "ended", "--at", "2") == ["ended"]

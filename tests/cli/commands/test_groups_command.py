@@ -247,6 +247,25 @@ def test_a_deleted_group_is_told_and_a_group_that_only_commits_is_simple(tmp_pat
     assert at("4") == [("a", "classic", "deleted", None, 0), ("b", "simple", "empty", None, 1)]
 
 
+def test_a_group_that_only_commits_is_there_until_its_own_tombstone(tmp_path: Path) -> None:
+    """A coordinator keeps a group whose offsets are all deleted; of tombstones alone it makes none."""
+    folder = write_offsets(
+        tmp_path,
+        Write(commit_key("a"), commit_value(1)),
+        Write(commit_key("a"), None),
+        Write(commit_key("b"), None),
+        Write(group_key("a"), None),
+        Write(commit_key("a"), commit_value(2)),
+    )
+
+    def at(moment: str) -> dict[str, tuple[str, int]]:
+        return {row["group"]: (row["state"], row["offset"]) for row in table("groups", folder, "--at", moment)}
+
+    assert at("2") == {"a": ("empty", 1), "b": ("deleted", 2)}
+    assert at("3") == {"a": ("deleted", 3), "b": ("deleted", 2)}
+    assert at("4") == {"a": ("empty", 4), "b": ("deleted", 2)}
+
+
 def test_a_brokers_groups_are_told_by_kind_and_state() -> None:
     """What a broker of 4.4 wrote of a share group that its member has left."""
     folder = FIXTURES / "k4-m-metadata-groups-44" / "data"
