@@ -67,19 +67,21 @@ def next_words(texts: Sequence[str]) -> str:
     plan = list(takewhile(_PLAN.__contains__, (text.split(" ", 1)[0] for text in texts)))
     if len(plan) > 1:
         return ", ".join(dict.fromkeys(plan)).capitalize()
-    words = texts[0].split(":", 1)[0].split(",", 1)[0].split()[:_WORDS]
+    every = texts[0].split(":", 1)[0].split(",", 1)[0].split()
+    words = every[: _WORDS + (every[_WORDS - 1 : _WORDS] in (["own"], ["other"]))]
     while len(words) > 1 and words[-1].lower() in _LAST:
         words.pop()
     return " ".join(words)
 
 
 def records_line(row: Row) -> CommandLine | None:
-    """Return the line that shows an incident's records where they are, None where it is not about some of one log."""
+    """Return the line that shows an incident's records where they are, None where none of one log are left."""
     first, last, place = row["first_offset"], row["last_offset"], next(iter(row["partitions"] or ()), "")
     logs = [copy["log"] for copy in row["kept_in"] or ()]  # else the other replica's records are at these offsets
     logs += [event["file"] for event in row["events"] or () if event["file"]]
     directory = next((f"{log}/".split(f"/{place}/")[0] for log in logs if f"/{place}/" in f"{log}/"), None)
-    if directory is None or first is None or last is None or first < 0:
+    is_gone = row["kind"] == "records-lost" and not row["kept_in"]
+    if is_gone or directory is None or first is None or last is None or first < 0:
         return None
     topic, _, partition = place.rpartition("-")
     which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")

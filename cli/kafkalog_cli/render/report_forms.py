@@ -90,7 +90,8 @@ def _proof(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[s
         if isinstance(event, str):
             yield from _labelled("", event, moments, sheet)
             continue
-        when = "" if event["time_ms"] is None else f"{moments.time(event['time_ms'])}  "
+        is_said = event["time_ms"] is None or iso(event["time_ms"]) in event["what"]
+        when = "" if is_said else f"{moments.time(event['time_ms'])}  "
         said = "" if event["what"] in row["title"] else f"{event['what']} "
         yield from _labelled(label, f"{when}{said}{_place(event)}".rstrip(), moments, sheet)
         label = ""
@@ -234,7 +235,7 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
     where = [_names(row["partitions"], row["partitions_total"], title)]
     if row["first_offset"] is not None:
         where.append(_unsaid(_offsets(row["first_offset"], row["last_offset"]), title))
-    if row["records"] is not None:
+    if row["records"] not in (None, row["lost_records"]):
         where.append(_unsaid(many(row["records"], "record"), title))
     if any(where):
         yield "where", ", ".join(filter(None, where))
@@ -318,17 +319,16 @@ def _place(event: Row) -> str:
 
 def wrapped(text: str, first: str, others: str, sheet: Sheet) -> list[str]:
     """Wrap a text at its words; a name that is longer than a line goes on in the next, a path after a slash."""
-    width, lines = max(sheet.width, 40), []
-    for whole in textwrap.wrap(
-        text, width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False, break_long_words=False
-    ):
-        left = whole
-        while len(left) > width:
-            at = left.rfind("/", len(others) + 1, width) + 1 or width
-            lines.append(left[:at])
-            left = others + left[at:]
-        lines.append(left)
-    return lines
+    width = max(sheet.width, 40)
+    return _Wrapper(width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False).wrap(text)
+
+
+class _Wrapper(textwrap.TextWrapper):
+    def _split(self, text: str) -> list[str]:
+        """Split what is longer than a line after its slashes, too."""
+        room = self.width - len(self.subsequent_indent)
+        parts = ([part] if len(part) <= room else re.split("(?<=/)", part) for part in super()._split(text))
+        return [*chain(*parts)]
 
 
 def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
