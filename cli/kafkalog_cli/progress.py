@@ -104,10 +104,10 @@ class ShownProgress(CountingWatch):
         """Say how much was read until an interrupt, and what was found in it."""
         if not self.read_bytes:
             return "interrupted before any segment was read"
-        done = min(self.read_bytes, self.total)
+        done = min(self.read_bytes, self.total or self.read_bytes)  # of a stream nobody knows how long it is
         words = ", ".join(f"{count} {code}" for code, count in self._codes.most_common()) or "nothing wrong"
-        files = many(self.segments, "file")
-        return f"interrupted after {_size(done)} of {_size(self.total)} in {files}; found so far: {words}"
+        every = f" of {_size(self.total)} in {many(self.segments, 'file')}" if self.total else ""
+        return f"interrupted after {_size(done)}{every}; found so far: {words}"
 
 
 def _size(number: int) -> str:

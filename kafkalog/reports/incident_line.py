@@ -49,7 +49,7 @@ class IncidentLine(NamedTuple):
         return cls(
             f"{crowd}{in_words(row)}",
             _where(some),
-            first and first["since_ms"],
+            None if first is None else first["since_ms"],
             first is not None and first["since_until_ms"] is not None,
             _who(some),
             _behind(some),
@@ -64,11 +64,12 @@ def in_words(row: Row) -> str:
 
 def next_words(texts: Sequence[str]) -> str:
     """Return how the first step begins, ``Give ledger-2`` of ``Give ledger-2 a leader``; of a plan all words."""
-    plan = list(takewhile(_PLAN.__contains__, (text.split(" ", 1)[0] for text in texts)))
+    plan = dict.fromkeys(takewhile(_PLAN.__contains__, (text.split(" ", 1)[0] for text in texts)))
     if len(plan) > 1:
-        return ", ".join(dict.fromkeys(plan)).capitalize()
+        return ", ".join(plan).capitalize()
     every = texts[0].split(":", 1)[0].split(",", 1)[0].split()
-    words = every[: _WORDS + (every[_WORDS - 1 : _WORDS] in (["own"], ["other"]))]
+    goes_on = every[_WORDS - 1 : _WORDS]
+    words = every[: _WORDS + any(word in ("own", "other") or word.endswith("'s") for word in goes_on)]
     while len(words) > 1 and words[-1].lower() in _LAST:
         words.pop()
     return " ".join(words)
@@ -99,7 +100,7 @@ def _where(some: Sequence[Row]) -> str:
 def _who(some: Sequence[Row]) -> str:
     ids = _named(some, "transactional_ids")
     producers = _named(some, "producer_ids")
-    return ids or (producers and f"producer {producers}")
+    return ids or (producers and f"producer{'s' * (', ' in producers)} {producers}")
 
 
 def _named(some: Sequence[Row], name: str) -> str:
