@@ -191,6 +191,24 @@ def test_every_word_of_a_screen_is_explained(case: Path) -> None:
         assert list(_explained(word)), word
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "diff moving/state-1 moving/state-3", "diff moving/state-3 moving/state-1", "verify made-damaged/data",
+        "verify --restorable k4-c-group-offsets-tv0/data", "verify --restorable made-damaged/data",
+    ],
+)  # fmt: skip
+def test_every_word_of_other_screens_is_explained(line: str) -> None:
+    """Those of a comparison, of a verification, and of a start on these directories."""
+    shown = kafkalog(*line.split(), cwd=FIXTURES).text
+    labels = {found[1] for found in map(LABEL.match, shown.splitlines()) if found}
+    severities = set(re.findall(r"^ *[\d-]+ (ERROR|WARNING|NOTE) ", shown, re.MULTILINE))
+
+    assert labels
+    for word in sorted({*labels, *severities, re.split("  | and ", shown)[0]}):
+        assert list(_explained(word)), word
+
+
 def test_an_incident_has_the_line_to_its_records() -> None:
     """Run as it stands, it shows these offsets and no others."""
     lines = [
