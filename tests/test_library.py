@@ -18,6 +18,7 @@ import pytest
 
 import kafkalog
 from build import batch, record
+from invoke import in_full
 from invoke import kafkalog as command
 from kafkalog.exit_status import Exit
 from kafkalog.rows import TransactionsRow
@@ -76,7 +77,7 @@ def test_arrow_has_the_rows() -> None:
 def test_an_audit_has_its_verdict() -> None:
     """In the command's words, with the findings as values."""
     found = kafkalog.open([HANGING]).audit()
-    first = command("txn-audit", HANGING).out.decode().splitlines()[0]
+    first = in_full("txn-audit", HANGING).out.decode().splitlines()[0]
 
     assert found.verdict.headline == str(found.outcome) == first.replace("  ", ": ", 1)
     assert found.outcome.worst is kafkalog.Severity.WARNING

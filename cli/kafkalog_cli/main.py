@@ -37,6 +37,7 @@ class Signals:
     def __init__(self) -> None:
         self.number = 0
         self.is_heard = False  # the command ended: the first one's exception has done its work
+        self.progress: ShownProgress | None = None
         self._count = 0
         self._pid = os.getpid()
 
@@ -116,6 +117,8 @@ def main(command: click.Command | None = None) -> NoReturn:
         except KeyboardInterrupt:  # also while Python loads the command
             signals.is_heard = True
             status = Exit.INTERRUPTED
+            said = signals.progress.so_far() if signals.progress else "interrupted before any segment was read"
+            print(f"kafkalog: {said}", file=sys.stderr)
     # What failed may have left something that is closed when it is collected, and DuckDB reports what is not collected.
     if status in (Exit.FINE, Exit.FINDINGS) and "duckdb" not in sys.modules:
         gc.freeze()  # Python's end looks for cycles, several times: a sixth of a small run, for memory that ends anyway
@@ -153,7 +156,7 @@ def _run(command: click.Command | None, signals: Signals) -> int:
 
         command = cli
     stdout, stderr = sys.stdout, sys.stderr
-    progress = ShownProgress()
+    progress = signals.progress = ShownProgress()
     set_watch(progress)
     try:
         try:
@@ -193,9 +196,7 @@ def _status_of(error: Exception | KeyboardInterrupt, progress: ShownProgress, si
             click.UsageError(escape_line(str(error))).show()
             return Exit.USAGE
         case click.Abort() | KeyboardInterrupt():
-            progress.hide()
-            for line in progress.so_far():
-                _say(line)
+            _say(progress.so_far())
             return Exit.INTERRUPTED
         case BrokenPipeError() | PipeClosedError():
             return Exit.CLOSED_PIPE
@@ -209,6 +210,8 @@ def _status_of(error: Exception | KeyboardInterrupt, progress: ShownProgress, si
             _say(f"error: output: {error.strerror}")
             return Exit.OUTPUT_FAILED
     if signals.number:  # some packages make an ImportError of it
+        if signals.number == signal.SIGINT:
+            _say(progress.so_far())
         return 128 + signals.number
     if os.environ.get("KAFKALOG_TRACEBACK"):
         raise error

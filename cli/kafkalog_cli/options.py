@@ -292,7 +292,7 @@ findings_option: Final = click.option(
 )
 
 full_option: Final = click.option(
-    "--full", is_flag=True, help="Tell every incident whole on a terminal, too, where a screen has the worst alone."
+    "--full", is_flag=True, help="Tell every incident whole; else one screen has the worst one."
 )
 
 transactional_id_option: Final = click.option(

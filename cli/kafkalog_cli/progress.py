@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ __all__ = ["AFTER_S", "BETWEEN_S", "ShownProgress"]
 
 AFTER_S: Final = 1.0  # seconds of work before anything is drawn
 BETWEEN_S: Final = 0.1  # seconds
-_KEPT: Final = 10  # findings that an interrupt shows
 _INTERPRETED: Final = (
     "the kernel is not compiled: reading takes ten to seventy times as long; install kafkalog again where there is a C"
     " compiler, or set KAFKALOG_PURE=1 if it is meant to be so"
@@ -39,7 +38,6 @@ class ShownProgress(CountingWatch):
         # To scripts, too: who waits for one doesn't see it run.
         self._may_tell_form = sys.stderr is not None and not os.environ.get("KAFKALOG_PURE")
         self._begun = self._drawn = time.monotonic()
-        self._first: list[Finding] = []
         self._codes: Counter[str] = Counter()
         self._lines: set[str] = set()
         self._bar: RichProgress | None = None
@@ -58,8 +56,6 @@ class ShownProgress(CountingWatch):
         for finding in findings:
             if finding.severity > Severity.NOTE:
                 self._codes[finding.code] += 1
-                if len(self._first) < _KEPT:
-                    self._first.append(finding)
 
     def tell(self, line: str) -> None:
         from kafkalog_cli.output import say
@@ -104,17 +100,14 @@ class ShownProgress(CountingWatch):
         self.hide()
         self._shown = False
 
-    def so_far(self) -> Iterator[str]:
-        """Say how much was read, and what was found in it, in lines; in none if nothing was read."""
-        if not self.total:
-            return
-        done = min(self.read_bytes, self.total)
-        segments = f"{many(self.segments, 'file')}"
+    def so_far(self) -> str:
+        """Say how much was read until an interrupt, and what was found in it."""
+        if not self.read_bytes:
+            return "interrupted before any segment was read"
+        done = min(self.read_bytes, self.total or self.read_bytes)  # of a stream nobody knows how long it is
         words = ", ".join(f"{count} {code}" for code, count in self._codes.most_common()) or "nothing wrong"
-        yield f"interrupted after {_size(done)} of {_size(self.total)} in {segments}; found so far: {words}"
-        yield from map(str, self._first)
-        if (more := self._codes.total() - len(self._first)) > 0:
-            yield f"and {more} more"
+        every = f" of {_size(self.total)} in {many(self.segments, 'file')}" if self.total else ""
+        return f"interrupted after {_size(done)}{every}; found so far: {words}"
 
 
 def _size(number: int) -> str:

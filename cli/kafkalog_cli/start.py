@@ -8,6 +8,8 @@ try:
 
     def _leave(number: int, _frame: Any) -> NoReturn:
         """End at once: nothing has been written yet, or everything has been."""
+        if number == signal.SIGINT and not _run:
+            os.write(2, b"kafkalog: interrupted before any segment was read\n")
         os._exit(128 + number)
 
     if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:  # nohup, or a shell's background job
@@ -18,12 +20,15 @@ except KeyboardInterrupt:
 
 __all__ = ["main"]
 
+_run: list[Any] = []  # what was started
+
 
 def main() -> None:
     """Run ``kafkalog``."""
     try:
         from kafkalog_cli.main import main as run
 
+        _run.append(run)
         run()
     except KeyboardInterrupt:  # between two handlers
         os._exit(130)

@@ -21,6 +21,9 @@ VERDICTS: Final = {
     "YES": "What was asked holds.",
     "YES, BUT": "What was asked holds, with what the sentence says.",
     "NO": "What was asked does not hold; the sentence says why.",
+    "ERROR": "An incident that harms somebody, or will: records, consumers or a broker's start.",
+    "WARNING": "An incident that may harm somebody, or that these inputs do not prove.",
+    "NOTE": "An incident that harms nobody as far as these inputs show.",
 }  # fmt: skip
 
 # By the label of a line: those of an incident, then those under Also.
@@ -49,4 +52,31 @@ LABELS: Final = {
     "cleaning": "Compacted logs in which a cleaning did not finish, with the cleaner's checkpoint.",
     "new id": "Transactional ids that got a new producer id, as the epochs of the old one were used up.",
     "upgrade": "When a feature's level changed.",
+    "next": "How the first step of an incident begins; of a plan what its steps do.",
+    "alike": "Incidents of one kind and cause that have a line together; --full tells each.",
+    # Of a comparison of two audits.
+    "appended": "Offsets that logs got between the two audits.",
+    "rolled": "Segments that logs began between the two audits.",
+    "cleaned": "Logs in which the cleaner removed records between the two audits.",
+    "retention": "The oldest segments that retention deleted between the two audits.",
+    "deleted": "Records that DeleteRecords deleted between the two audits.",
+    "leaders": "Logs that another broker leads now.",
+    "new logs": "Logs that are only in the newer audit.",
+    "gone": "Logs that are only in the older audit.",
+    "moved": "Logs that are in another directory now.",
+    "replaced": "Logs whose topic was deleted and made again.",
+    "was open": "How transactions ended that were open in the older audit.",
+    "topic": "A topic that was made, deleted or changed.",
+    "setting": "A setting of a topic or a broker that is another one now.",
+    "log": "What else became of a log.",
+    "still there": "Incidents that were in the older audit, too, and have not grown.",
+    "over": "Incidents of the older audit that are gone.",
+    "stalled": "Groups that committed nothing although their logs grew.",
+    "went back": "Groups whose committed offset is lower than before.",
+    # Of a start on these directories.
+    "cluster": "What becomes of a cluster when its brokers start on these directories.",
+    "broker": "Whether a broker starts on these directories.",
+    "partition": "Which offsets of a partition are left after the start.",
+    "transaction": "How a transaction ends after the start.",
+    "group": "What becomes of a group's offsets after the start.",
 }  # fmt: skip

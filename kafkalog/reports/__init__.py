@@ -9,6 +9,7 @@ from __future__ import annotations
 from kafkalog.reports.also import Line
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import FirstScreen, first_screen, screen_of
+from kafkalog.reports.incident_line import IncidentLine, in_words, next_words, records_line
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
@@ -31,6 +32,7 @@ __all__ = [
     "ClusterRead",
     "FirstScreen",
     "Folded",
+    "IncidentLine",
     "Lane",
     "Line",
     "MadeSource",
@@ -41,12 +43,15 @@ __all__ = [
     "columns_of",
     "first_screen",
     "fold_quiet",
+    "in_words",
     "junit",
     "lanes_by_offset",
     "lanes_by_time",
     "look_of",
+    "next_words",
     "page",
     "prometheus",
+    "records_line",
     "screen_of",
     "shortened",
     "source_of",

@@ -94,11 +94,12 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
     transactions = counts.words()
-    brief = [*behind, *([] if verdict.word == "OK" else [transactions.partition(" (")[0]])]  # which says it first
     records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
     read = (number_of(len(partitions), "log"), number_of(batches, "batch", "batches"), number_of(records, "record"))
-    behind += [", ".join(read) + _markers(partitions)]
-    behind += [transactions]
+    was_read = ", ".join(read) + _markers(partitions)
+    # An OK says the transactions first, and is worth what was read.
+    brief = [*behind, was_read if verdict.word in ("OK", "EMPTY") else transactions.partition(" (")[0]]
+    behind += [was_read, transactions]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     calm = verdict.word == "OK" and not (lines or notes)
     return FirstScreen(verdict, [*filter(None, behind)], lines, calm, [*filter(None, brief)])

@@ -97,10 +97,10 @@ class Axis:
 
 @dataclass(slots=True)
 class Lane:
-    """A lane: its name, its axis, what each of its cells shows, and how many transactions are in it.
+    """A lane: its name, its axis, the worst that each of its cells shows, and how many transactions are in it.
 
-    `stable` is the cell where the last stable offset is, None where nothing waits or the axis is time. Of a `cut` log
-    only a part is drawn.
+    `counts` are those that reach into each cell, by the ranks of their states. `stable` is the cell where the last
+    stable offset is, None where nothing waits or the axis is time. Of a `cut` log only a part is drawn.
     """
 
     name: str
@@ -110,6 +110,7 @@ class Lane:
     stable: int | None = None
     transactions: int = 0
     cut: bool = False
+    counts: dict[int, NDArray[np.int64]] = field(default_factory=dict)
 
     @property
     def worst(self) -> int:
@@ -125,10 +126,14 @@ class Lane:
         """Take in transactions, by the ranks of their states."""
         self.transactions += len(ranks)
         for rank in distinct(ranks).tolist():
-            self.draw(rank, first[ranks == rank], last[ranks == rank])
+            reach = self.draw(rank, first[ranks == rank], last[ranks == rank])
+            self.counts[rank] = self.counts.get(rank, 0) + reach
 
-    def draw(self, rank: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> None:
-        """Draw ranges, both ends included, over what is less bad; of a cut log nothing that is outside."""
+    def draw(self, rank: int, first: NDArray[np.int64], last: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Draw ranges, both ends included, over what is less bad; of a cut log nothing that is outside.
+
+        Return how many reach into each cell.
+        """
         width = len(self.cells)
         if self.cut:
             inside = (last >= self.axis.first) & (first < self.axis.last)
@@ -136,8 +141,9 @@ class Lane:
         edges = np.zeros(width + 1, np.int64)
         np.add.at(edges, self.axis.cells(first, width), 1)
         np.add.at(edges, self.axis.cells(last, width) + 1, -1)
-        covered = np.cumsum(edges[:-1]) > 0
-        self.cells[covered & (self.cells < rank)] = rank
+        reach = np.cumsum(edges[:-1])
+        self.cells[(reach > 0) & (self.cells < rank)] = rank
+        return reach
 
 
 def lanes_by_offset(source: AuditSource, width: int, wanted: Test) -> list[Lane]:

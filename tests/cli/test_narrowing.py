@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from invoke import Ended, Row, kafkalog
+from invoke import Ended, Row, in_full, kafkalog
 from official import FIXTURES
 
 HANGING = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
@@ -41,7 +41,7 @@ def test_a_partition_alone_has_its_rows_findings_and_status(whole: dict[str, lis
                 row for row in whole[name] if (row["topic"], row["partition"]) == (topic, number)
             ], (topic, number, name)  # fmt: skip
         assert ended.status == (1 if part["findings"] else 0)
-        said = kafkalog("txn-audit", "--topic", topic, "--partition", str(number), HANGING)
+        said = in_full("txn-audit", "--topic", topic, "--partition", str(number), HANGING)
         assert said.text.splitlines()[0].endswith(f"(only topic {topic}, partition {number})")
         assert said.text.startswith("OK  ") == (not part["findings"])
         assert "1 log," in said.text
@@ -166,7 +166,7 @@ def test_names_are_patterns_too(command: str, option: str, table: str, column: s
 
 def test_a_healthy_part_of_a_directory_is_ok() -> None:
     """The verdict is about the part, and says so; nothing else of the directory is in it."""
-    ended = kafkalog("txn-audit", "--topic", "parcels*", HEALTHY)
+    ended = in_full("txn-audit", "--topic", "parcels*", HEALTHY)
 
     assert ended.status == 0
     assert ended.text.startswith("OK  ")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from invoke import SEGMENT, kafkalog, rows_of
+from invoke import SEGMENT, in_full, kafkalog, rows_of
 from kafkalog.quantities import Ago, at_newest, iso, ms_of, time_of
 from official import FIXTURES
 
@@ -82,7 +82,7 @@ def test_a_topic_s_end_is_not_taken_for_that_of_the_files() -> None:
     data = FIXTURES / "k4-c-group-offsets-tv0" / "data"
     ended = kafkalog("groups", "--at", "now", data)
 
-    assert "files end 2026-11-21T08:58:04.825Z" in kafkalog("txn-audit", data).text
+    assert "files end 2026-11-21T08:58:04.825Z" in in_full("txn-audit", data).text
     assert (
         "the state is that of 2026-11-21T08:58:03.065Z (UTC); __consumer_offsets ends at 2026-11-21T08:58:03.065Z"
         in (ended.err)

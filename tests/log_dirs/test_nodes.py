@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from build import TIME, batch, record
-from invoke import Ended, kafkalog
+from invoke import Ended, in_full, kafkalog
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.segments.readers import batches
 from metadata_topic import metadata_value
@@ -109,7 +109,7 @@ def test_one_wrong_line_is_no_other_cluster_or_node(
     """The topics have the same ids, or the metadata log has the directory: all is read together, and the line named."""
     one, rest = disks
     changed(one, key, value)
-    ended = kafkalog(command, rest, one)
+    ended = in_full(command, rest, one)
 
     assert ended.status == 1
     assert said in first_line(ended)
@@ -122,7 +122,7 @@ def test_a_directory_id_that_was_copied_is_no_copy_of_the_directory(command: str
     """Both have other logs: both are read."""
     one, rest = disks
     shutil.copyfile(one / "meta.properties", rest / "meta.properties")
-    ended = kafkalog(command, rest, one)
+    ended = in_full(command, rest, one)
 
     assert ended.status == 1
     assert "directory.id is " in first_line(ended)
@@ -170,7 +170,7 @@ def test_a_directory_that_its_broker_took_offline_is_an_outage(disks: tuple[Path
     (one / MARK).unlink()
     (rest / MARK).rename(rest / LOCK)
     begin_batch(one / LOG)
-    ended = kafkalog("txn-audit", rest, one)
+    ended = in_full("txn-audit", rest, one)
 
     assert ended.status == 1
     assert first_line(ended).startswith("BLOCKED")
@@ -204,11 +204,11 @@ def test_whole_replicas_that_are_only_put_aside_are_saved_first(
         shutil.copytree(one / LOG, rest / f"{LOG}.{'0' * 32}-{other}")
     (one / LOG).rename(kept)
     for command in COMMANDS:
-        ended = kafkalog(command, rest, one)
+        ended = in_full(command, rest, one)
         assert ended.status == 1
         assert f"Broker 1 has {LOG} only in {kept}" in first_line(ended)
         assert f"mv {kept} {one / LOG}" in " ".join(ended.text.split())
-    answer = first_line(kafkalog("verify", "--restorable", rest, one))
+    answer = first_line(in_full("verify", "--restorable", rest, one))
     assert answer.startswith("NO ")
     assert f"rename that to {one / LOG} before" in answer
 

@@ -271,7 +271,8 @@ def test_commands_read_what_only_the_store_has(command: tuple[str, ...], tmp_pat
     data.mkdir()
     shutil.copy(DATA / "meta.properties", data)
     arguments = {"space": ("--table", "space_tiers"), "verify": ("--table", "files")}.get(command[0], command[1:])
-    ended = kafkalog(command[0], "--remote", STORE, data, *arguments)
+    full = ("--full",) * (command[0] == "txn-audit")
+    ended = kafkalog(command[0], "--remote", STORE, data, *arguments, *full)
 
     assert ended.status == (3 if command[0] in SEARCHES else 1)  # lost offsets
     assert "coupons.quotes51" in f"{ended.text}{ended.err}"

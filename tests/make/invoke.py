@@ -85,6 +85,12 @@ def kafkalog(
     return Ended(int(status), data.getvalue(), messages.getvalue().decode())
 
 
+def in_full(*arguments: str | Path, **options: Any) -> Ended:
+    """Run `kafkalog` with ``--full``, and no line of its report is wrapped."""
+    with mock.patch("kafkalog_cli.render.report_forms.PAPER", 1_000_000):
+        return kafkalog(*arguments, "--full", **options)
+
+
 @contextlib.contextmanager
 def process(*arguments: str | Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Start ``kafkalog ARGUMENTS`` as a process; it is killed where a test leaves it running."""

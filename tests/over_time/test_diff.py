@@ -14,7 +14,7 @@ from typing import Any, Final
 import pytest
 
 from build import batch, record
-from invoke import kafkalog
+from invoke import in_full, kafkalog
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.over_time.changes import Changes, incident_changes
 from kafkalog.over_time.log_facts import facts_of
@@ -320,7 +320,7 @@ def test_only_one_cluster_and_the_same_brokers_are_compared(copies: tuple[Path, 
 
 def test_the_other_order_is_noticed() -> None:
     """What goes back from NEW to OLD is said to be so, and that the order may be wrong."""
-    ended = kafkalog("diff", STATES[1], STATES[0])
+    ended = in_full("diff", STATES[1], STATES[0])
 
     assert ended.status == 1
     assert "NEW ends 2 s before OLD: the other order, or an older copy was restored" in ended.text
@@ -410,7 +410,7 @@ def lived(tmp_path: Path) -> tuple[Path, Path]:
 def test_verify_says_first_that_a_broker_went_on_and_points_to_diff(lived: tuple[Path, Path]) -> None:
     """What it appended, deleted and cleaned are notes."""
     folder, before = lived
-    ended = kafkalog("verify", "--against", before, folder)
+    ended = in_full("verify", "--against", before, folder)
     rows = kafkalog("verify", "--against", before, "--format", "ndjson", "--table", "findings", folder).rows
 
     assert ended.status == 1

@@ -13,7 +13,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import plain
-from invoke import kafkalog
+from invoke import in_full, kafkalog
 from kafkalog.columns.table import Columns
 from kafkalog.queries import alignment
 from kafkalog.queries.alignment import DIGESTS, Aligned, aligned
@@ -152,7 +152,7 @@ def test_the_screen_says_it_first(tmp_path: Path) -> None:
     """The verdict, then the incident, then the partitions that differ."""
     source = directory(tmp_path / "source", "c1", {"t": SOURCE, "u": SOURCE})
     mirror = directory(tmp_path / "mirror", "c2", {"t": [*SOURCE[:10], *SOURCE[11:]], "u": SOURCE})
-    ended = kafkalog("verify", "--mirror", source, mirror)
+    ended = in_full("verify", "--mirror", source, mirror)
     text = ended.out.decode()
 
     assert ended.status == 1

@@ -15,7 +15,7 @@ import pytest
 import official
 from compare import show
 from first_words import Fact, deleted_by_request, facts
-from invoke import kafkalog
+from invoke import in_full, kafkalog
 
 OTHERS = [official.CORPUS.with_name(name) for name in ("corpus-space", "corpus-tiered")]
 
@@ -48,9 +48,9 @@ def tally(request: pytest.FixtureRequest) -> Iterator[Counter[str]]:
 
 
 def screen(case: Path, folder: Path) -> str:
-    """What a user gets who types nothing but the directories."""
+    """What a user gets of all incidents, and of what else happened."""
     copy = official.materialize(case, folder)
-    return kafkalog("txn-audit", *sorted(copy.glob("data*"))).text
+    return in_full("txn-audit", *sorted(copy.glob("data*"))).text
 
 
 def is_told(fact: Fact, shown: str) -> bool:

@@ -23,7 +23,7 @@ from kafkalog_cli.render.forms import FORMS
 from kafkalog_cli.render.showing import Showing, Told
 
 if TYPE_CHECKING:
-    from kafkalog.reports import Night, WrittenAudit
+    from kafkalog.reports import AuditSource, Night, WrittenAudit
 
 __all__ = ["report"]
 
@@ -36,7 +36,7 @@ __all__ = ["report"]
     default="table; with -o, from its suffix", bare=None,
 )  # fmt: skip
 @click.option("--nights", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="NIGHTS",
-              help="In HTML: show how the audits in the directories below NIGHTS ended.")  # fmt: skip
+              help="In HTML: how the audits below NIGHTS ended, and what changed since the one before.")  # fmt: skip
 def report(audit: str, showing: Showing, nights: Path | None) -> int:
     """Show the report of AUDIT, a directory or URI to which txn-audit or the bulk audit on Spark wrote.
 
@@ -52,25 +52,41 @@ def report(audit: str, showing: Showing, nights: Path | None) -> int:
         raise click.UsageError("--nights is shown in HTML alone: kafkalog history NIGHTS has it as text.")
     source = WrittenAudit(audit)
     source.check_command()
-    strip = () if nights is None else _strip(nights, source, showing.zone)
-    write_form(Told(source, screen_of(source), source.origin, nights=strip), showing, [audit])
+    strip, before = ((), None) if nights is None else _strip(nights, source, showing.zone)
+    since = None if before is None else _since(before, audit)
+    write_form(Told(source, screen_of(source), source.origin, nights=strip, since=since), showing, [audit])
     return 0
 
 
-def _strip(nights: Path, source: WrittenAudit, zone: Zone) -> Sequence[Night]:
-    """Return the nights of the audit's own cluster, up to it."""
+def _since(before: str, audit: str) -> AuditSource | None:
+    """Return what changed since the night before, None where the two are not compared, which is said."""
+    from kafkalog.auditing.transactions import AuditOptions
+    from kafkalog.errors import UnreadableError, UnsupportedError
+    from kafkalog.over_time import diff
+
+    try:
+        return diff([before], [audit], AuditOptions())
+    except (UnreadableError, UnsupportedError) as error:
+        say(f"not compared with {before}: {error}")
+        return None
+
+
+def _strip(nights: Path, source: WrittenAudit, zone: Zone) -> tuple[Sequence[Night], str | None]:
+    """Return the nights of the audit's own cluster, up to it, and where the one before it is."""
     from kafkalog.over_time import history
 
     found, unreadable = history(nights)
     for line in unreadable:
         say(f"error: {line}")
     if source.run is None:
-        return ()
+        return (), None
     run = source.run
-    return [
-        night
+    known = [
+        (night, row)
         for one in found
         if one.cluster_id == run.cluster_id
         for night, row in zip(one.strip(zone), one.nights, strict=True)
         if row["started_ms"] <= run.started_ms
     ]
+    earlier = [row["audit"] for _, row in known if row["started_ms"] < run.started_ms]
+    return [night for night, _ in known], earlier[-1] if earlier else None

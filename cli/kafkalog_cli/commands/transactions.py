@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import click
 
 from kafkalog.segments.moment import Moment
@@ -12,11 +14,16 @@ from kafkalog_cli.views import ViewOutput, view_options
 
 __all__ = ["transactions"]
 
+_OPEN: Final = ("ongoing", "prepare_commit", "prepare_abort", "prepare_epoch_fence")
+
 
 @click.command("transactions", cls=GroupedCommand)
 @transactional_id_option
 @click.option(
-    "--state", multiple=True, type=click.Choice(TRANSITION_STATES), help="Only steps that lead to this state."
+    "--state",
+    multiple=True,
+    type=click.Choice((*TRANSITION_STATES, "open")),
+    help="Only steps that lead to this state; open: to one in which the transaction is not ended.",
 )
 @click.option("--prepared", is_flag=True,
               help="Only two-phase commits that wait for their owner, now or at --at: no timeout ends them. Whether the"
@@ -46,6 +53,6 @@ def transactions(
         ids=transactional_ids,
         jobs=jobs,
         form=view.row_form,
-        wanted=WantedSteps(state, prepared),
+        wanted=WantedSteps(tuple(word for one in state for word in (_OPEN if one == "open" else (one,))), prepared),
     )
     return view.write_rows(rows)

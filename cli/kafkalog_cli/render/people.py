@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 from typing import Final, TypedDict
 
-__all__ = ["Style", "encoded", "is_ascii", "style", "width"]
+__all__ = ["PAPER", "Style", "encoded", "is_ascii", "style", "width"]
+
+PAPER: Final = 100  # characters of a report's line where there is no terminal
 
 _ASCII: Final = str.maketrans({"·": "|", "…": "...", "─": "-", "│": "|", "→": "->"})
 _LOCALES: Final = ("LC_ALL", "LC_CTYPE", "LANG")  # the first that is set counts

@@ -12,16 +12,15 @@ from typing import Any, BinaryIO, Final
 
 from kafkalog.auditing.incidents import Verdict, groups_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
-from kafkalog.escape import CommandLine, command_line, escape, escape_line
-from kafkalog.files.names import given_again
+from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
 from kafkalog.quantities import iso, many, offset_range
-from kafkalog.reports import FirstScreen, Line, page
+from kafkalog.reports import FirstScreen, Line, in_words, page, records_line
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.overview import LINES, Overview, TimesOfDay, alike, cut, in_words, rows_of_screen
-from kafkalog_cli.render.people import encoded, style
+from kafkalog_cli.render.overview import LINES, Overview, Sheet, TimesOfDay, alike, cut
+from kafkalog_cli.render.people import PAPER, encoded, style
 from kafkalog_cli.render.showing import Showing, Told
 
 __all__ = [
@@ -63,7 +62,7 @@ _ALIKE: Final = 4  # incidents of one kind and cause, of which only the first is
 
 
 def incident_lines(
-    row: Row, number: int, *, moments: TimesOfDay, width: int | None, color: bool, most: int | None = None,
+    row: Row, number: int, *, moments: TimesOfDay, sheet: Sheet, most: int | None = None,
     told: str = "", proof: bool = True,
 ) -> Iterator[str]:  # fmt: skip
     """Yield an incident's lines, each fact once; a command is never wrapped, so that it can be copied.
@@ -72,141 +71,129 @@ def incident_lines(
     its title; without `proof` its events are left out.
     """
     moments = moments.block()
-    yield from _head(row, f"{number:>2}", moments=moments, width=width, color=color, told=told)
+    yield from _head(row, f"{number:>2}", moments=moments, sheet=sheet, told=told)
     before = ""
     for label, text in _facts(row):
-        yield from _labelled("" if label == before else label, text, moments, width)
+        yield from _labelled("" if label == before else label, text, moments, sheet)
         before = label
     if proof:
-        yield from _proof(row, moments, width, most or _EVENTS)
-    yield from _steps(row, moments, width, most or _STEPS)
-    if (line := _records_of(row)) is not None:
+        yield from _proof(row, moments, sheet, most or _EVENTS)
+    yield from _steps(row, moments, sheet, most or _STEPS)
+    if (line := records_line(row)) is not None:
         yield f"{' ' * _INDENT}{'records':<{_LABEL}}{escape_line(line)}"
-    yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", moments, width)
+    yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", moments, sheet)
 
 
-def _records_of(row: Row) -> CommandLine | None:
-    """Return the line that shows an incident's records where they are, None where it is not about some of one log."""
-    first, last, place = row["first_offset"], row["last_offset"], next(iter(row["partitions"] or ()), "")
-    logs = [copy["log"] for copy in row["kept_in"] or ()]  # else the other replica's records are at these offsets
-    logs += [event["file"] for event in row["events"] or () if event["file"]]
-    directory = next((f"{log}/".split(f"/{place}/")[0] for log in logs if f"/{place}/" in f"{log}/"), None)
-    if directory is None or first is None or last is None or first < 0:
-        return None
-    topic, _, partition = place.rpartition("-")
-    which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")
-    return command_line("kafkalog dump --print-data-log", *which, given_again(directory))
-
-
-def _proof(row: Row, moments: TimesOfDay, width: int | None, most: int) -> Iterator[str]:
+def _proof(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:
     label = "proof"
     for event in _some(row["events"] or (), most):
         if isinstance(event, str):
-            yield from _labelled("", event, moments, width)
+            yield from _labelled("", event, moments, sheet)
             continue
-        when = "" if event["time_ms"] is None else f"{moments.time(event['time_ms'])}  "
+        is_said = event["time_ms"] is None or iso(event["time_ms"]) in event["what"]
+        when = "" if is_said else f"{moments.time(event['time_ms'])}  "
         said = "" if event["what"] in row["title"] else f"{event['what']} "
-        yield from _labelled(label, f"{when}{said}{_place(event)}".rstrip(), moments, width)
+        yield from _labelled(label, f"{when}{said}{_place(event)}".rstrip(), moments, sheet)
         label = ""
 
 
 def _head(
-    row: Row, number: str, *, moments: TimesOfDay, width: int | None, color: bool, told: str = ""
+    row: Row, number: str, *, moments: TimesOfDay, sheet: Sheet, told: str = ""
 ) -> Iterator[str]:  # fmt: skip
-    begin, end = (_COLORS[row["severity"]], "\x1b[0m") if color else ("", "")
+    begin, end = (_COLORS[row["severity"]], "\x1b[0m") if sheet.color else ("", "")
     first = f"{number} {row['severity'].upper()}  "
     title = in_words(row) if row["title"].removesuffix(".") in told else moments.prose(escape(row["title"]))
-    yield from (f"{begin}{line}{end}" for line in wrapped(title, first, " " * _TITLE, width))
+    yield from (f"{begin}{line}{end}" for line in wrapped(title, first, " " * _TITLE, sheet))
 
 
-def _labelled(label: str, text: str, moments: TimesOfDay, width: int | None) -> Iterator[str]:
+def _labelled(label: str, text: str, moments: TimesOfDay, sheet: Sheet) -> Iterator[str]:
     indent = " " * _INDENT
-    yield from wrapped(moments.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, width)
+    yield from wrapped(moments.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, sheet)
 
 
-def _each_step(row: Row, moments: TimesOfDay, width: int | None) -> Iterator[list[str]]:
+def _each_step(row: Row, moments: TimesOfDay, sheet: Sheet) -> Iterator[list[str]]:
     steps, label = row["next_steps"] or (), "do"
     for number, step in enumerate(steps, 1):
-        lines = list(_labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], moments, width))
+        lines = list(_labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], moments, sheet))
         if step["command"]:
             lines.append(f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}")
         yield lines
         label = ""
 
 
-def _steps(row: Row, moments: TimesOfDay, width: int | None, most: int) -> Iterator[str]:
+def _steps(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:
     steps = row["next_steps"] or ()
-    for lines in islice(_each_step(row, moments, width), most):
+    for lines in islice(_each_step(row, moments, sheet), most):
         yield from lines
     if len(steps) > most:
-        yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", moments, width)
+        yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", moments, sheet)
 
 
-def _drawn(rows: Sequence[Row], *, zone: Zone, width: int | None, color: bool, most: int | None) -> Iterator[str]:
+def _drawn(rows: Sequence[Row], *, zone: Zone, sheet: Sheet, most: int | None) -> Iterator[str]:
     """Yield the lines of incidents; of many that are alike the first is whole, the others are titles and commands."""
     number = 1
     for some in alike(rows):
         whole = some if len(some) < _ALIKE else some[:1]
         for row in whole:
             moments = TimesOfDay(zone)
-            yield from ("", *incident_lines(row, number, moments=moments, width=width, color=color, most=most))
+            yield from ("", *incident_lines(row, number, moments=moments, sheet=sheet, most=most))
             number += 1
         if rest := some[len(whole) :]:
             yield from ("", f"{number:>2}-{number + len(rest) - 1}  {len(rest)} more like {number - 1}:")
         for row in rest:
-            yield from _head(row, f"{number:>2}", moments=TimesOfDay(zone), width=width, color=color)
+            yield from _head(row, f"{number:>2}", moments=TimesOfDay(zone), sheet=sheet)
             for step in row["next_steps"] or ():
                 if step["command"]:
                     yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
-            yield from _labelled("incident", row["id"], TimesOfDay(zone), width)
+            yield from _labelled("incident", row["id"], TimesOfDay(zone), sheet)
             number += 1
 
 
-def _listed(rows: Sequence[Row], *, moments: TimesOfDay, width: int | None, color: bool) -> list[str]:
+def _listed(rows: Sequence[Row], *, moments: TimesOfDay, sheet: Sheet) -> list[str]:
     """Return a line for each incident."""
     lines = [""] * bool(rows)
     for head, text in Overview(rows, moments).lines():
-        begin, end = (_COLORS[head.split()[-1].lower()], "\x1b[0m") if color else ("", "")
-        first, *rest = wrapped(text, f"{head:<{_TITLE}} ", " " * (_TITLE + 1), width)
+        begin, end = (_COLORS[head.split()[-1].lower()], "\x1b[0m") if sheet.color else ("", "")
+        first, *rest = wrapped(text, f"{head:<{_TITLE}} ", " " * (_TITLE + 1), sheet)
         lines += [f"{begin}{first[: len(head)]}{end}{first[len(head) :]}", *rest]
     return lines
 
 
 def _on_screen(
-    rows: Sequence[Row], also: Sequence[Line], told: str, room: int, *, moments: TimesOfDay, width: int, color: bool
+    rows: Sequence[Row], also: Sequence[Line], told: str, room: int, *, moments: TimesOfDay, sheet: Sheet
 ) -> Iterator[str]:  # fmt: skip
     """Yield what fits into some rows of a terminal: a line for each of several incidents, the worst one, and what else
     happened. The proof is left out first, then the words of what else happened, then some of what to do.
 
     `told` is the verdict's sentence.
     """
-    listed = _listed(rows, moments=moments, width=width, color=color) if len(rows) > 1 else []
-    others = [_also(some, moments.zone, moments, width) for some in (also, _shortly(also))]
+    listed = _listed(rows, moments=moments, sheet=sheet) if len(rows) > 1 else []
+    others = [_also(some, moments.zone, moments, sheet) for some in (also, _shortly(also))]
     stories = [
-        ["", *incident_lines(rows[0], 1, moments=moments, width=width, color=color, told=told, proof=proof)]
+        ["", *incident_lines(rows[0], 1, moments=moments, sheet=sheet, told=told, proof=proof)]
         for proof in (True, False) if rows
     ]  # fmt: skip
-    listed = cut(listed, room, width)
-    room -= rows_of_screen(listed, width)
+    listed = cut(listed, room, sheet)
+    room -= sheet.rows(listed)
     yield from listed
     for story in stories or [[]]:
         for other in others:
-            if rows_of_screen([*story, *other], width) <= room:
+            if sheet.rows([*story, *other]) <= room:
                 yield from (*story, *other)
                 return
-    other = cut(others[-1], room // 2, width)
-    room -= rows_of_screen(other, width)
+    other = cut(others[-1], room // 2, sheet)
+    room -= sheet.rows(other)
     if rows:
-        yield from _brief(rows[0], told, room, named=bool(listed), moments=moments, width=width, color=color)
+        yield from _brief(rows[0], told, room, named=bool(listed), moments=moments, sheet=sheet)
     yield from other
 
 
-def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, width: int | None) -> list[str]:
+def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: Sheet) -> list[str]:
     """Write what else happened, label by label; without `moments` each line has the date."""
     said = ["", "Also"] if lines else []
     for line in lines:
         text = (moments or TimesOfDay(zone)).prose(escape(line.text))
-        said += wrapped(text, f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), width)
+        said += wrapped(text, f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), sheet)
     return said
 
 
@@ -220,22 +207,22 @@ _NAMING: Final = frozenset({"since", "where", "who", "groups"})
 
 
 def _brief(
-    row: Row, told: str, room: int, *, named: bool, moments: TimesOfDay, width: int, color: bool
+    row: Row, told: str, room: int, *, named: bool, moments: TimesOfDay, sheet: Sheet
 ) -> list[str]:  # fmt: skip
     """Return an incident's title and as many of its steps as there is room for, then how to see more.
 
     Where it is not `named` by a line of its own, its names are here.
     """
-    head = ["", *_head(row, " 1", moments=moments, width=width, color=color, told=told)]
+    head = ["", *_head(row, " 1", moments=moments, sheet=sheet, told=told)]
     for label, text in () if named else _facts(row):
         if label in _NAMING:
-            head += _labelled(label, text, moments, width)
-    steps = list(_each_step(row, moments, width))
+            head += _labelled(label, text, moments, sheet)
+    steps = list(_each_step(row, moments, sheet))
     for number in range(len(steps), -1, -1):
         left = len(steps) - number
         more = [f"{' ' * _INDENT}… {many(left, 'more step')}: --incident 1"] if left else []
         lines = [*head, *chain(*steps[:number]), *more]
-        if rows_of_screen(lines, width) <= room:
+        if sheet.rows(lines) <= room:
             return lines
     return []
 
@@ -248,7 +235,7 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
     where = [_names(row["partitions"], row["partitions_total"], title)]
     if row["first_offset"] is not None:
         where.append(_unsaid(_offsets(row["first_offset"], row["last_offset"]), title))
-    if row["records"] is not None:
+    if row["records"] not in (None, row["lost_records"]):
         where.append(_unsaid(many(row["records"], "record"), title))
     if any(where):
         yield "where", ", ".join(filter(None, where))
@@ -330,14 +317,18 @@ def _place(event: Row) -> str:
     return f"[{event['file']}{offset}]"
 
 
-def wrapped(text: str, first: str, others: str, width: int | None) -> list[str]:
-    """Wrap a text at its words, without a width not at all."""
-    if width is None:
-        return [first + text]
-    return textwrap.wrap(
-        text, max(width, 40), initial_indent=first, subsequent_indent=others, break_on_hyphens=False,
-        break_long_words=False,
-    )  # fmt: skip
+def wrapped(text: str, first: str, others: str, sheet: Sheet) -> list[str]:
+    """Wrap a text at its words; a name that is longer than a line goes on in the next, a path after a slash."""
+    width = max(sheet.width, 40)
+    return _Wrapper(width, initial_indent=first, subsequent_indent=others, break_on_hyphens=False).wrap(text)
+
+
+class _Wrapper(textwrap.TextWrapper):
+    def _split(self, text: str) -> list[str]:
+        """Split what is longer than a line after its slashes, too."""
+        room = self.width - len(self.subsequent_indent)
+        parts = ([part] if len(part) <= room else re.split("(?<=/)", part) for part in super()._split(text))
+        return [*chain(*parts)]
 
 
 def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
@@ -418,36 +409,35 @@ class Report:
 
 
 def write_report(
-    report: Report, stream: BinaryIO, *, zone: Zone, color: bool, width: int | None, full: bool = True,
+    report: Report, stream: BinaryIO, *, zone: Zone, sheet: Sheet, full: bool = False,
     more: Callable[[BinaryIO], None] | None = None,
 ) -> None:  # fmt: skip
     """Write the report as text; `more` writes what comes before the last line.
 
-    Where there are several incidents, each has a line first. A terminal then gets the worst one, as far as it fits on a
-    screen; the `full` report describes all.
+    Where there are several incidents, each has a line first. Then comes the worst one, as far as it fits on a screen,
+    also where there is none; the `full` report describes all.
     """
     screen, moments = report.screen, TimesOfDay(zone)
     verdict = screen.verdict
-    lines = wrapped(moments.prose(escape(f"{verdict.words}  {verdict.sentence}")), "", "  ", width)
-    if color:
+    lines = wrapped(moments.prose(escape(f"{verdict.words}  {verdict.sentence}")), "", "  ", sheet)
+    if sheet.color:
         begin = _CALM if screen.calm else _WORDS.get(verdict.word, "\x1b[1m")
         lines[0] = f"{begin}{verdict.words}\x1b[0m{lines[0][len(verdict.words) :]}"
-    columns = None if full else width
-    identity = moments.prose(escape(screen.short)) if columns is not None else zone.prose(escape(screen.identity))
-    lines += wrapped(identity, "", "  ", width)
-    last = wrapped(report.more, "", "  ", width)
     rows, before_last = report.drawn, _written(more)
+    identity = screen.identity if full else screen.short
+    lines += wrapped(moments.prose(escape(identity)), "", "  ", sheet)
+    last = wrapped(report.more, "", "  ", sheet)
     if report.incident is not None:
-        lines = [*_drawn(rows, zone=zone, width=width, color=color, most=_WHOLE), ""]
-    elif columns is None:
-        listed = _listed(rows, moments=moments, width=width, color=color) if len(rows) > 1 else []
-        lines += [*listed, *_drawn(rows, zone=zone, width=width, color=color, most=None)]
-        lines += [*_also(screen.also, zone, None, width), ""]
+        lines = [*_drawn(rows, zone=zone, sheet=sheet, most=_WHOLE), ""]
+    elif full:
+        listed = _listed(rows, moments=moments, sheet=sheet) if len(rows) > 1 else []
+        lines += [*listed, *_drawn(rows, zone=zone, sheet=sheet, most=None)]
+        lines += [*_also(screen.also, zone, None, sheet), ""]
     else:
         fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last, ""]
-        room = LINES - rows_of_screen(fixed, columns)
+        room = LINES - sheet.rows(fixed)
         told = verdict.sentence
-        lines += _on_screen(rows, screen.also, told, room, moments=moments, width=columns, color=color)
+        lines += _on_screen(rows, screen.also, told, room, moments=moments, sheet=sheet)
         lines.append("")
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
@@ -545,15 +535,15 @@ def write_form(told: Told, showing: Showing, inputs: Sequence[str]) -> None:
 
 def write_text(told: Told, showing: Showing, stream: BinaryIO) -> None:
     """Write the report as text."""
+    look = style(showing.target.on_terminal)
+    sheet = Sheet(look["width"] or PAPER, look["color"], wraps=showing.target.on_terminal)
     report = report_of(told, findings=showing.findings)
-    write_report(
-        report, stream, zone=showing.zone, more=told.more, full=showing.full, **style(showing.target.on_terminal)
-    )
+    write_report(report, stream, zone=showing.zone, sheet=sheet, full=showing.full, more=told.more)
 
 
 def write_page(told: Told, showing: Showing, stream: BinaryIO) -> None:
     """Write the report as a page of HTML."""
-    write_pieces(page(told.source, told.origin(), showing.zone, told.nights), showing, stream)
+    write_pieces(page(told.source, told.origin(), showing.zone, told.nights, told.since), showing, stream)
 
 
 def write_pieces(pieces: Iterable[bytes], showing: Showing, stream: BinaryIO) -> None:

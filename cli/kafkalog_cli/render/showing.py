@@ -115,7 +115,7 @@ class Told:
     """What a report tells: the audit, with `every` also what happens in healthy clusters, or one `incident` alone.
 
     `screen` has its verdict. `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more`
-    writes what a text has before its totals.
+    writes what a text has before its totals. `since` is what changed since the last of earlier `nights`.
     """
 
     source: AuditSource
@@ -125,3 +125,4 @@ class Told:
     incident: str | None = None
     more: Callable[[BinaryIO], None] | None = None
     nights: Sequence[Night] = ()
+    since: AuditSource | None = None

@@ -341,7 +341,7 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
             f"Save the copy on {copy.holder} before its broker starts: it truncates"
             f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader."
         )
-        steps.append(Step.running(text, "cp -a", copy.log, "SAFE_PLACE"))
+        steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted.shown()]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)

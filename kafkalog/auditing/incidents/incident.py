@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 
 from kafkalog.certainty import PROVED, first_doubt, is_proved
 from kafkalog.escape import CommandLine, command_line, described, saved_as
-from kafkalog.files.names import given_again
+from kafkalog.files.names import given_again, is_virtual
 from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import by_number, capital, iso, listed, many
@@ -131,6 +131,13 @@ class Step(NamedTuple):
     def saving(cls, text: str, *filters: tuple[object, ...], place: tuple[object, ...] = ()) -> Step:
         """Make a step that writes the records of its incident to a file, those that the filters leave."""
         return cls(text, saves=filters, place=place)
+
+    @classmethod
+    def copying(cls, text: str, copy: LostCopy) -> Step:
+        """Make a step that copies a log's directory into a new one, which is refused where there is one already."""
+        place = (f"broker-{copy.node_id}",) * (copy.node_id is not None)
+        safe = saved_as("saved", copy.log, *place, copy.topic, copy.partition, suffix="copy")
+        return cls(text) if is_virtual(copy.log) else cls.running(text, f"mkdir {safe} && cp -a", copy.log, safe)
 
     def of(self, incident_id: str, directories: Iterable[str]) -> Step:
         """Return the step with the line that it has in an incident."""

@@ -414,7 +414,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     for copy in incident.kept_in[:EVENTS]:
         has = offset_range(copy.first_offset, copy.last_offset)
         text = f"Copy the partition from {copy.holder}, which has {has} whole."
-        steps.append(Step.running(text, "cp -a", copy.log, "SAFE_PLACE"))
+        steps.append(Step.copying(text, copy))
     if not incident.kept_in:
         text = f"Read the other replicas of {incident.where()} together with this one: they may be whole."
         if first.elsewhere:

@@ -160,8 +160,8 @@ DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 OTHER_BROKERS: Final = (AUDIT, "DIR", "OTHER_BROKERS_DIR")
 
 COPY_AGAIN: Final = Step.running(
-    "This copy cannot prove it. Copy again, from a stopped broker or from a snapshot of the file system, and audit the"
-    " new copy.",
+    "Copy again, from a stopped broker or from a snapshot of the file system, and audit the new copy: this one cannot"
+    " prove it.",
     AUDIT,
     "NEW_COPY",
 )

@@ -1,5 +1,5 @@
 // Draws the timeline on a canvas: only what is seen, so a million transactions pan as fast as ten.
-const ROW = 24, BAR = 14, RULER = 40, MANY = 40000, SHADES = 6;
+const ROW = 24, BAR = 14, RULER = 40, MANY = 40000;
 
 function board(model) {
   const { data } = model;
@@ -88,6 +88,28 @@ function board(model) {
     return text;
   };
 
+  // Columns of pixels, each filled in the proportion of its transactions' states, what is committed at the bottom. What has
+  // not ended has a mark above, however few of many it is.
+  function stack(counts, left, top, high, above, on = paint) {
+    const same = (one, other) => counts.every((column) => column[one] === column[other]), width = counts[0].length - 1;
+    for (let first = 0, next; first < width; first = next) {
+      for (next = first + 1; next < width && same(first, next); ) next++;
+      const all = counts.reduce((sum, column) => sum + column[first], 0);
+      let bottom = top + high, worst = null;
+      about.states.forEach((name, state) => {
+        const part = (high * counts[state][first]) / (all || 1);
+        if (!part) return;
+        bottom -= part;
+        on.fillStyle = on === paint && next - first > 4 && part > 4 ? fills[name] : colours[name];
+        on.fillRect(left + first, bottom, next - first, part);
+        if (name !== "committed" && name !== "aborted") worst = name;
+      });
+      if (worst === null) continue;
+      on.fillStyle = colours[worst];
+      on.fillRect(left + first - 1, top - above, Math.max(next - first, 1) + 2, above - 1);
+    }
+  }
+
   function drawLane(lane, top) {
     const kind = axisOf(), range = rangeOf(lane), { own } = range, x = xIn(range), width = room();
     const label = fitting(lane.name);
@@ -100,61 +122,35 @@ function board(model) {
     paint.beginPath();
     paint.rect(names, top - 5, width, ROW);
     paint.clip();
-    const drawBins = () => {
-      const count = own.bins.length, bin = (own.high - own.low) / count, shade = (some) => (some ? Math.ceil((SHADES * some) / own.most) : 0);
-      let number = clamp(Math.floor((range.left - own.low) / bin), 0, count);
-      paint.fillStyle = colours.committed;
-      while (number < count && own.low + number * bin < range.right) {
-        const first = number, now = shade(own.bins[number]);
-        while (number < count && shade(own.bins[number]) === now) number++;
-        if (!now) continue;
-        paint.globalAlpha = 0.35 + (0.65 * now) / SHADES;
-        const begin = x(own.low + first * bin);
-        paint.fillRect(begin, top, Math.max(x(own.low + number * bin) - begin, 1), BAR);
-      }
-      paint.globalAlpha = 1;
-    };
-    if (lane.folded) {
-      drawBins();
-      paint.restore();
-      return;
-    }
     if (kind !== "time" && perLog())
       for (const [first, last, legal] of about.gaps[lane.key] ?? []) {
         paint.fillStyle = fills[legal ? "legal-gap" : "gap"];
         paint.fillRect(x(first), top, Math.max(x(last + 1) - x(first), legal ? 1 : 3), BAR);
       }
-    const firstRow = model.below(own.starts, range.left - own.longest), lastRow = model.below(own.starts, range.right);
-    let placed = -1;
-    const bar = (row) => {
-      const begin = x(model.begins(row, kind)), state = data.state[row];
-      const broad = Math.max(x(model.ends(row, kind)) - begin, state === model.COMMITTED ? 1 : 3);
-      // Of those that a pixel holds one is drawn, if they have the same state.
-      const place = Math.floor(begin) * 8 + state;
-      if (broad <= 3 && place === placed && row !== selected && !same.has(row)) return;
-      placed = place;
-      const name = about.states[state];
-      paint.fillStyle = broad > 4 ? fills[name] : colours[name];
-      paint.fillRect(begin, top, broad, BAR);
-      if (row === selected || same.has(row)) {
-        paint.strokeStyle = colours.text;
-        paint.lineWidth = row === selected ? 3 : 2;
-        paint.strokeRect(begin, top - 1, broad, BAR + 2);
-        paint.lineWidth = 1;
-      } else if (broad > 4) {
-        paint.strokeStyle = colours.ground;
-        paint.strokeRect(begin, top, broad, BAR);
-      }
-      if (kind !== "time" && broad > 3 && !Number.isNaN(data.marker[row])) {
+    const counts = model.columnsIn(lane, kind, range.left, range.right, Math.floor(width));
+    stack(counts, names, top, BAR, 4);
+    if (lane.folded) {
+      paint.restore();
+      return;
+    }
+    const frame = (row) => {
+      const begin = x(model.begins(row, kind)), broad = Math.max(x(model.ends(row, kind)) - begin, 3);
+      const isChosen = row === selected || same.has(row);
+      if (broad <= 4 && !isChosen) return;
+      paint.strokeStyle = isChosen ? colours.text : colours.ground;
+      paint.lineWidth = isChosen ? (row === selected ? 3 : 2) : 1;
+      paint.strokeRect(begin, top - isChosen, broad, BAR + 2 * isChosen);
+      paint.lineWidth = 1;
+      if (kind !== "time" && !Number.isNaN(data.marker[row])) {
         paint.fillStyle = colours.text;
         paint.fillRect(x(data.marker[row] + 0.5), top - 3, 1.5, BAR + 6);
       }
     };
-    if (lastRow - firstRow > MANY) drawBins();
-    else
-      for (let number = firstRow; number < lastRow; number++)
-        if (data.state[own.rows[number]] === model.COMMITTED) bar(own.rows[number]);
-    for (const row of model.specialIn(own, range.left, range.right)) if (model.ends(row, kind) >= range.left) bar(row);
+    const firstRow = model.below(own.starts, range.left - own.longest), lastRow = model.below(own.starts, range.right);
+    for (let number = firstRow; number < lastRow && lastRow - firstRow <= MANY; number++)
+      if (data.state[own.rows[number]] === model.COMMITTED) frame(own.rows[number]);
+    const special = model.specialIn(own, range.left, range.right);
+    for (const row of special.length <= MANY ? special : []) if (model.ends(row, kind) >= range.left) frame(row);
     if ($("lanes").value === "id")
       for (const number of model.decisionsOf.get(lane.key) ?? []) {
         paint.fillStyle = colours[data.abort[number] ? "aborted" : "text"];
@@ -264,7 +260,16 @@ function board(model) {
     drawStrip();
   }
 
-  // The overview: where transactions are of all lanes, those that are not committed above, and the part that is seen.
+  // The overview: the transactions of all lanes as one, and the part that is seen.
+  let summed = null;
+  function sum(some, kind, width) {
+    const counts = about.states.map(() => new Float64Array(width + 1));
+    for (const lane of some) {
+      const own = model.ready(lane, kind);
+      model.columnsIn(lane, kind, own.low, own.high, width).forEach((column, state) => column.forEach((count, at) => (counts[state][at] += count)));
+    }
+    return counts;
+  }
   function drawStrip() {
     const ratio = devicePixelRatio || 1, width = room();
     strip.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -272,29 +277,9 @@ function board(model) {
     strip.fillStyle = colours.lane;
     strip.fillRect(names, 2, width, 26);
     const kind = axisOf();
-    const shown = lanes.length > 500 ? lanes.slice(0, 500) : lanes;
-    const counts = new Float64Array(Math.ceil(width) + 1);
-    let most = 1;
-    for (const lane of shown) {
-      const own = model.ready(lane, kind);
-      for (let bin = 0; bin < own.bins.length; bin++)
-        if (own.bins[bin]) {
-          const at = Math.floor((bin / own.bins.length) * width);
-          most = Math.max(most, (counts[at] += own.bins[bin]));
-        }
-    }
-    strip.fillStyle = colours.committed;
-    counts.forEach((count, at) => {
-      if (count) strip.fillRect(names + at, 28 - 4 - (16 * count) / most, 1, 4 + (16 * count) / most);
-    });
-    for (const lane of shown) {
-      const own = model.ready(lane, kind);
-      for (const row of own.special) {
-        if (!model.isWrong(row)) continue;
-        strip.fillStyle = colours[about.states[data.state[row]]];
-        strip.fillRect(names + ((model.begins(row, kind) - own.low) / (own.high - own.low)) * width, 2, 2, 26);
-      }
-    }
+    const wanted = [lanes, kind, width].map((one, at) => one === summed?.of[at]);
+    if (wanted.includes(false)) summed = { of: [lanes, kind, width], counts: sum(lanes.slice(0, 500), kind, Math.floor(width)) };
+    stack(summed.counts, names, 8, 20, 6, strip);
     strip.strokeStyle = colours.text;
     strip.lineWidth = 2;
     strip.strokeRect(names + from * width, 1, Math.max((to - from) * width, 3), 28);
@@ -343,12 +328,22 @@ function board(model) {
     const gap = perLog() && axisOf() !== "time" ? (about.gaps[lane.key] ?? []).find(([first, last]) => first - near(range, 2) <= value && last + 1 + near(range, 2) >= value) : undefined;
     return { row: model.rowAt(lane, axisOf(), value, near(range, 3)), change, gap, value };
   }
+  // How many transactions of each state reach into the column of pixels at the pointer.
+  function counted(place, lane, range) {
+    const counts = model.columnsIn(lane, axisOf(), range.left, range.right, Math.floor(room()));
+    const at = clamp(Math.floor(place.x - names), 0, counts[0].length - 2);
+    return about.states.flatMap((name, state) => {
+      const roughly = state === model.COMMITTED && about.every > 1 ? "about " : "";
+      return counts[state][at] ? [`${roughly}${many(counts[state][at])} ${name}`] : [];
+    });
+  }
   function read(place) {
     const lane = lanes[place.number];
     if (!lane || place.at < 0 || place.at > 1) return "";
     const range = rangeOf(lane), value = range.left + place.at * (range.right - range.left);
-    if (lane.folded) return lane.name;
-    return `${lane.name} · ${axisOf() === "time" ? timeText(value) : `offset ${many(Math.floor(value))}`}`;
+    const said = counted(place, lane, range);
+    const where = lane.folded ? [] : [axisOf() === "time" ? timeText(value) : `offset ${many(Math.floor(value))}`];
+    return [lane.name, ...where, ...(said.length ? [said.join(", ")] : [])].join(" · ");
   }
 
   // Details of one transaction: its row, its decision, its records, its other partitions.
@@ -504,7 +499,8 @@ function board(model) {
       return;
     }
     const { row, change, gap } = under(place);
-    const said = change ? [model.changeWords(change)] : [];
+    const lane = lanes[place.number], said = change ? [model.changeWords(change)] : [];
+    if (row !== null) said.push(`here: ${counted(place, lane, rangeOf(lane)).join(", ")}`);
     if (row !== null) said.push(...model.words(row).map((text, index) => `${HEADS[index]}: ${text}`));
     else if (gap) said.push(`${gap[2] ? "legal gap" : "offsets missing"}: ${gap[0]}-${gap[1]}`);
     tip.hidden = !said.length;

@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any, Final
 
+import numpy as np
+
 from kafkalog.quantities import producer_name
 from kafkalog.reports.colours import LOOKS, name_of
-from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, Axis, Lane, shortened
+from kafkalog.reports.lanes import EMPTY, GAP, LEGAL_GAP, STATE_RANKS, Axis, Lane, shortened
 from kafkalog.reports.page.elements import Element, element
 from kafkalog.reports.source import leader_words
 from kafkalog.zone import UTC, Zone
@@ -29,6 +31,7 @@ _NAME: Final = 36  # characters of a lane's name
 _CUT_WIDTH: Final = 480
 _CUT_ROW: Final = 62
 _TICKS: Final = 5
+_RANKS: Final = tuple(STATE_RANKS.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,15 +178,26 @@ def _touches(axis: Axis, first: int, last: int) -> bool:
 
 
 def _cells(lane: Lane, place: _Place) -> Iterator[Element]:
+    """Draw each cell in the proportion of its transactions' states, what is committed at the bottom.
+
+    What is missing, and what has not ended, has a mark above them, however few of many it is.
+    """
     cell = place.width / len(lane.cells)
+    counts = [lane.counts.get(rank, np.zeros(len(lane.cells), np.int64)) for rank in _RANKS]
+    total = np.maximum(np.sum(counts, axis=0), 1)
+    bottoms = np.round(np.cumsum([np.zeros(len(total)), *counts], axis=0) * _BAR / total, 1)
     at = 0
-    for rank, run in groupby(lane.cells.tolist()):
+    for (*edges, rank), run in groupby(zip(*bottoms.tolist(), lane.cells.tolist(), strict=True)):
         count = sum(1 for _ in run)
-        if rank != EMPTY:
-            yield element(
-                "rect", x=round(place.left + at * cell, 1), y=place.top, width=round(count * cell, 1), height=_BAR,
-                class_=f"s-{name_of(rank)}",
-            )  # fmt: skip
+        across = {"x": round(place.left + at * cell, 1), "width": round(count * cell, 1)}
+        for name, low, high in zip(STATE_RANKS, edges, edges[1:], strict=False):
+            if high > low:
+                y = round(place.top + _BAR - high, 1)
+                yield element("rect", **across, y=y, height=round(high - low, 1), class_=f"s-{name}")
+        if rank != EMPTY and not edges[-1]:
+            yield element("rect", **across, y=place.top, height=_BAR, class_=f"s-{name_of(rank)}")
+        elif rank > STATE_RANKS["aborted"]:
+            yield element("rect", **across, y=place.top - 3, height=2, class_=f"of-{name_of(rank)}")
         at += count
 
 
@@ -211,7 +225,7 @@ def _ends(lane: Lane) -> str:
 
 def legend(lanes: Sequence[Lane], drawn: Drawn) -> Element:
     """Say what colours, hatchings and lines stand for, of those that are drawn."""
-    names = {name_of(rank) for lane in lanes for rank in set(lane.cells.tolist()) - {EMPTY}}
+    names = {name_of(rank) for lane in lanes for rank in {*lane.cells.tolist(), *lane.counts} - {EMPTY}}
     names |= {name_of(LEGAL_GAP if row["kind"] == "legal" else GAP) for rows in drawn.gaps.values() for row in rows}
     items = [
         element("li", _swatch(element("rect", width=20, height=12, class_=f"s-{name}")), " ", look.words)

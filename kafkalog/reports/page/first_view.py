@@ -10,11 +10,11 @@ from kafkalog.auditing.incidents import blocks
 from kafkalog.quantities import age, number_of
 from kafkalog.reports.first_screen import FirstScreen
 from kafkalog.reports.lanes import Axis
-from kafkalog.reports.page.elements import Content, Element, element, moment, prose, section
+from kafkalog.reports.page.elements import Content, Element, element, moment, prose
 from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.zone import Zone
 
-__all__ = ["Night", "also_section", "first_view", "theme_choice"]
+__all__ = ["Night", "also_list", "first_view", "theme_choice"]
 
 Row = dict[str, Any]
 
@@ -90,8 +90,10 @@ def _facts(
     if blocked and oldest is not None and ends is not None and ends >= oldest:
         words.append(f", for {may}{age(ends - oldest)}")
     yield "Partitions blocked", words, "error" if blocked else ""
-    if span is not None:
-        yield "Span", [age(span.last - span.first), ", from ", moment(span.first, zone)], ""
+    if span is not None:  # what is blocked was blocked in it
+        begin = span.first if oldest is None else min(span.first, oldest)
+        end = span.last if ends is None else max(span.last, ends)
+        yield "Span", [age(end - begin), ", from ", moment(begin, zone)], ""
 
 
 def _strip(nights: Sequence[Night]) -> Element:
@@ -103,14 +105,14 @@ def _strip(nights: Sequence[Night]) -> Element:
     return element("ol", items, class_="nights", aria_label="Earlier audits")
 
 
-def also_section(screen: FirstScreen, zone: Zone) -> Element | None:
-    """Say what a healthy cluster has, too, and a person asks about."""
+def also_list(screen: FirstScreen, zone: Zone) -> Element | None:
+    """Say what a healthy cluster has, too, and a person asks about; of a comparison what changed."""
     if not screen.also:
         return None
     items: list[Element] = []
     for line in screen.also:
         items += [element("dt", line.label), element("dd", _linked(line.text, zone))]
-    return section("Also", element("dl", items))
+    return element("dl", items, class_="also")
 
 
 def _linked(text: str, zone: Zone) -> list[Content]:

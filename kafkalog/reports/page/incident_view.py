@@ -6,8 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import groups_said, worst_first
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.quantities import many
 from kafkalog.reports.also import listed
+from kafkalog.reports.incident_line import IncidentLine, records_line
 from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment, prose
 from kafkalog.zone import Zone
 
@@ -33,13 +35,17 @@ def incident_list(rows: Sequence[Row], zone: Zone, pictures: Mapping[str, Elemen
     `pictures` has the ids of those that are in the page's timeline, with their own part of it where that is drawn.
     """
     ordered = worst_first(rows)
+    numbers = {row["id"]: number for number, row in enumerate(
+        (row for row in ordered if row["kind"] not in INFORMATIVE), 1)}  # those of the screen  # fmt: skip
     above = [row for row in ordered if row["severity"] != "note"]
     notes = ordered[len(above) :]
     if any(HOST in (step["command"] or "") for row in ordered for step in row["next_steps"] or ()):
         yield _host()
-    yield from (_incident(row, zone, pictures, is_open=row is ordered[0]) for row in above)
+    if ordered:
+        yield element("div", [element("span", head) for head in _HEADS], class_="heads", aria_hidden="true")
+    yield from (_incident(row, numbers.get(row["id"]), zone, pictures, is_open=row is ordered[0]) for row in above)
     if notes:
-        folded = [_incident(row, zone, pictures, is_open=False) for row in notes]
+        folded = [_incident(row, numbers.get(row["id"]), zone, pictures, is_open=False) for row in notes]
         said = f"{many(len(notes), 'note')}"
         yield element("details", element("summary", severity_mark("note"), element("b", said)), folded, class_="notes")
 
@@ -50,31 +56,39 @@ def _host() -> Element:
     return element("p", element("label", words, field), element("output", id="host-said"), class_="scripted")
 
 
-def _incident(row: Row, zone: Zone, pictures: Mapping[str, Element | None], *, is_open: bool) -> Element:
+def _incident(
+    row: Row, number: int | None, zone: Zone, pictures: Mapping[str, Element | None], *, is_open: bool
+) -> Element:
     return element(
-        "details", _line(row, zone), _whole(row, zone, pictures),
+        "details", _line(row, number, zone), _whole(row, zone, pictures),
         class_=f"incident {row['severity']}", **({"open": ""} if is_open else {}),
     )  # fmt: skip
 
 
-def _line(row: Row, zone: Zone) -> Element:
-    steps = row["next_steps"] or ()
-    places = listed(row["partitions"] or (), row["partitions_total"], most=1) if row["partitions"] else "the inputs"
-    since: Content = None if row["since_ms"] is None else ["since ", moment(row["since_ms"], zone)]
+_HEADS: Final = ("", "what", "where", "since", "who", "behind it", "next")
+
+
+def _line(row: Row, number: int | None, zone: Zone) -> Element:
+    """Write the incident's line in the words of the screen, with its number there."""
+    line = IncidentLine.of([row])
+    since = None if line.since_ms is None else ["about " * line.about, moment(line.since_ms, zone)]
     return element(
         "summary",
-        severity_mark(row["severity"]),
-        element("b", row["kind"].replace("-", " ")),
-        element("span", places, class_="place"),
+        element("span", f"{number} " if number else "", severity_mark(row["severity"])),
+        element("b", line.what),
+        element("span", line.where, class_="place"),
         element("span", since, class_="since"),
-        element("span", zone.prose(steps[0]["text"]) if steps else "nothing to do", class_="first-step"),
+        element("span", line.who, class_="place"),
+        element("span", line.behind, class_="behind"),
+        element("span", line.next or "nothing to do", class_="first-step"),
     )
 
 
 def _whole(row: Row, zone: Zone, pictures: Mapping[str, Element | None]) -> Element:
     links = [element("a", "Link to this incident", href=f"#incident-{row['id']}")]
     if row["id"] in pictures:
-        links.append(element("a", "Show in the timeline", href="#timeline", data_incident=row["id"]))
+        links.append(element("a", "Its transactions in the timeline", href="#timeline", data_incident=row["id"]))
+    records = records_line(row)
     return element(
         "article",
         element("h3", prose(row["title"], zone)),
@@ -86,6 +100,7 @@ def _whole(row: Row, zone: Zone, pictures: Mapping[str, Element | None]) -> Elem
             class_="two",
         ),
         element("figure", drawn) if (drawn := pictures.get(row["id"])) is not None else None,
+        element("div", element("h4", "Its records"), command(records)) if records is not None else None,
         element("p", [[link, " "] for link in links], class_="quiet"),
         id=f"incident-{row['id']}", data_partitions=" ".join(map(str, row["partitions"] or ())),
     )  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafkalog.auditing.incidents import worst_first
 from kafkalog.quantities import size_text
-from kafkalog.reports.first_screen import first_screen
+from kafkalog.reports.first_screen import first_screen, screen_of
 from kafkalog.reports.lanes import partition_order
 from kafkalog.reports.page.elements import (
     Element,
@@ -15,13 +15,14 @@ from kafkalog.reports.page.elements import (
     html,
     moment,
     opening,
+    prose,
     rows_table,
     script,
     section,
     table,
     text_of,
 )
-from kafkalog.reports.page.first_view import Night, also_section, first_view
+from kafkalog.reports.page.first_view import Night, also_list, first_view
 from kafkalog.reports.page.incident_view import incident_list
 from kafkalog.reports.page.timeline_view import TimelineView
 from kafkalog.reports.page.treemap import Tile, bytes_table, treemap
@@ -64,21 +65,27 @@ _OTHERS: Final[dict[str, tuple[str, ...]]] = {
 
 
 def page(
-    source: AuditSource, provenance: Mapping[str, Any], zone: Zone = UTC, nights: Sequence[Night] = ()
-) -> Iterator[bytes]:
-    """Yield the page in pieces, in UTF-8; `provenance` is what ``provenance.json`` has, `nights` are earlier audits."""
+    source: AuditSource, provenance: Mapping[str, Any], zone: Zone = UTC, nights: Sequence[Night] = (),
+    since: AuditSource | None = None,
+) -> Iterator[bytes]:  # fmt: skip
+    """Yield the page in pieces, in UTF-8; `provenance` is what ``provenance.json`` has, `nights` are earlier audits.
+
+    `since` is what changed since the last of these.
+    """
     incidents = list(source.rows("incidents"))
     screen = first_screen(source, incidents)
     timeline = TimelineView.of(source, worst_first(incidents), zone) if "transactions" in source.tables else None
-    also = also_section(screen, zone)
+    also = also_list(screen, zone)
     found: dict[str, Element | None] = {
         "Incidents": section(
             "Incidents",
             list(incident_list(incidents, zone, timeline.pictures if timeline else {})) or element("p", "None."),
         )
     }
+    if since is not None:
+        found["Changes"] = _changes(since, zone)
     if also is not None:
-        found["Also"] = also
+        found["Also"] = section("Also", also)
     if timeline is not None:
         found["Timeline"] = timeline.section
     found["Tables"] = section("Tables", list(_tables(source, zone)) or element("p", "None."))
@@ -94,6 +101,16 @@ def page(
     for part in timeline.data if timeline else ():
         yield (html(part) + "\n").encode()
     yield f"</main>\n<script>{script()}</script>\n</body>\n</html>\n".encode()
+
+
+def _changes(since: AuditSource, zone: Zone) -> Element:
+    """Say what changed since the night before, as ``kafkalog diff`` says it."""
+    screen = screen_of(since)
+    words = f"Since the audit before: {screen.verdict.headline} ({screen.identity})"
+    return section(
+        "Changes", element("p", prose(words, zone)), also_list(screen, zone),
+        rows_table("All changes", _CHANGES, since.rows("changes"), "changes", zone, anchor="since"),
+    )  # fmt: skip
 
 
 def _tables(source: AuditSource, zone: Zone) -> Iterator[Element]:

@@ -1,5 +1,5 @@
 // What the timeline shows: lanes of transactions, those with something wrong first. It draws nothing.
-const BINS = 2048, MOST_LANES = 200000, FOLDED = 20; // more healthy lanes than that are one
+const MOST_LANES = 200000, FOLDED = 20; // more healthy lanes than that are one
 const HEADS = [
   "state", "partition", "transactional id", "producer id", "first offset", "last offset", "marker", "records",
   "first record (producer's clock)", "marker written",
@@ -136,21 +136,40 @@ function timelineOf(data) {
       rows.set(Uint32Array.from(order, (number) => lane.rows[number]));
       rows.forEach((row, number) => (starts[number] = start(row)));
     }
-    let longest = 0, specialLongest = 0, most = 1;
-    const count = clamp(Math.ceil(high - low), 1, BINS); // no bin is narrower than an offset or a millisecond
-    const special = [], specialStarts = [], bins = new Uint32Array(count);
+    let longest = 0, specialLongest = 0;
+    const special = [], specialStarts = [];
     rows.forEach((row, number) => {
       const size = ends(row, axis) - starts[number];
       if (data.state[row] !== COMMITTED && !lane.folded) {
         special.push(row);
         specialStarts.push(starts[number]);
         specialLongest = Math.max(specialLongest, size);
-      } else {
-        longest = Math.max(longest, size);
-        most = Math.max(most, ++bins[clamp(Math.floor(((starts[number] - low) / (high - low)) * count), 0, count - 1)]);
-      }
+      } else longest = Math.max(longest, size);
     });
-    return (lane.ready = { axis, low, high, rows, starts, longest, special, specialStarts, specialLongest, bins, most });
+    return (lane.ready = { axis, low, high, rows, starts, longest, special, specialStarts, specialLongest });
+  }
+
+  // How many transactions of each state reach into each column of pixels of a part of a lane. Of committed ones of which
+  // a sample is here each stands for several.
+  function columnsIn(lane, axis, left, right, width) {
+    const own = ready(lane, axis), key = [axis, left, right, width].join();
+    if (lane.columns?.key === key) return lane.columns.counts;
+    const counts = about.states.map(() => new Float64Array(width + 1)), scale = width / (right - left);
+    const add = (row, start) => {
+      const end = lane.folded ? start : ends(row, axis);
+      if (start >= right || (end <= left && start < left)) return;
+      const first = clamp(Math.floor((start - left) * scale), 0, width - 1);
+      const last = clamp(Math.ceil((end - left) * scale) - 1, first, width - 1);
+      const many = data.state[row] === COMMITTED ? about.every : 1;
+      counts[data.state[row]][first] += many;
+      counts[data.state[row]][last + 1] -= many;
+    };
+    for (let at = below(own.starts, left - own.longest); at < own.rows.length && own.starts[at] < right; at++)
+      if (lane.folded || data.state[own.rows[at]] === COMMITTED) add(own.rows[at], own.starts[at]);
+    for (const row of specialIn(own, left, right)) add(row, begins(row, axis));
+    for (const column of counts) for (let at = 1; at <= width; at++) column[at] += column[at - 1];
+    lane.columns = { key, counts };
+    return counts;
   }
 
   // The first of ascending values that is not below one.
@@ -220,6 +239,6 @@ function timelineOf(data) {
 
   return {
     data, COMMITTED, isWrong, laneName, title, idOf, decisionsOf, incidentsOf, words, begins, ends, build, ready,
-    below, rowAt, rowsIn, specialIn, decisionOf, others, changeWords,
+    below, rowAt, rowsIn, specialIn, columnsIn, decisionOf, others, changeWords,
   };
 }

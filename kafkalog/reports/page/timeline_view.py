@@ -59,8 +59,8 @@ class PackedTimeline:
     """What the script gets: `data` is base64 of deflated columns, one after the other.
 
     First come those of the transactions, `rows` each: `drawn` of `committed` committed ones are in them. Then those of
-    the coordinator's decisions, `decisions` each. `ids` are the transactional ids that columns number, from 1 on.
-    `axis` is from when to when they were under way, on the brokers' clock.
+    the coordinator's decisions, `decisions` each. A committed one stands for `every` of them. `ids` are the
+    transactional ids that columns number, from 1 on. `axis` is from when to when they were under way, by the brokers.
     """
 
     data: str
@@ -70,6 +70,7 @@ class PackedTimeline:
     drawn: int
     decisions: int
     axis: Axis
+    every: int
 
 
 def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITTED) -> PackedTimeline:
@@ -98,7 +99,7 @@ def pack(source: AuditSource, lanes: Mapping[str, int], most: int = MOST_COMMITT
     columns_of_both = [*_differences(joined, begins, ends), *decisions]
     data = zlib.compress(b"".join(map(varints, columns_of_both)), 9)
     return PackedTimeline(
-        base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]), axis,
+        base64.b64encode(data).decode(), len(order), list(ids), committed, drawn, len(decisions[0]), axis, every,
     )  # fmt: skip
 
 
@@ -416,6 +417,7 @@ def _about(
         "lanes": [[_safe(row[name]) for name in columns] for row in order],
         "ids": [escape(name) for name in packed.ids],
         "rows": packed.rows,
+        "every": packed.every,
         "decisions": packed.decisions,
         "states": STATES,
         "gaps": by_lane,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import plain
-from invoke import kafkalog
+from invoke import in_full, kafkalog
 from kafkalog.auditing.incidents.cluster_tables import NEWEST_ABORTED, ClusterRows, tables_of_audit, tables_of_rows
 from kafkalog.auditing.incidents.runner import incidents_of, incidents_of_audit
 from kafkalog.auditing.pipeline.run import audit
@@ -83,8 +83,8 @@ def test_a_number_that_a_limit_cut_says_so(tmp_path: Path) -> None:
 
 def test_the_screen_says_which_partitions_are_away(tmp_path: Path) -> None:
     """Those that are among the inputs are not; with the id alone the number is the same."""
-    told = kafkalog("txn-audit", str(_timed_out(tmp_path, "a"))).text
-    alone = kafkalog("txn-audit", "--transactional-id", "tx", str(tmp_path)).text
+    told = in_full("txn-audit", str(_timed_out(tmp_path, "a"))).text
+    alone = in_full("txn-audit", "--transactional-id", "tx", str(tmp_path)).text
 
     assert f"{2 * NUMBER} records in a-0, away-0 were aborted; not among the inputs: away-0" in told
     assert f"{2 * NUMBER} records in a-0, away-0 were aborted\n" in alone

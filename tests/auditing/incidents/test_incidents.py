@@ -25,7 +25,7 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import NOTABLE
 from kafkalog.tables.incident_tables import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.zone import Zone
-from kafkalog_cli.render.overview import TimesOfDay
+from kafkalog_cli.render.overview import Sheet, TimesOfDay
 from kafkalog_cli.render.report_forms import incident_lines
 from official import CORPUS, FIXTURES, cases, of_corpus
 from told_incidents import OF_REMEDIES, TOLD, Told
@@ -93,7 +93,7 @@ def _not_proved(row: Row) -> list[str]:
     if any("abort" in (step["command"] or "") for step in row["next_steps"]):
         told.append(f"{row['title']}: not proved, but aborted")
     if row["cause"] not in ("state-partition-missing", "never-arrived") and not row["next_steps"][0]["text"].startswith(
-        "This copy cannot prove it. Copy again"
+        "Copy again, "
     ):
         told.append(f"{row['title']}: the first step is no new copy: {row['next_steps'][0]['text']}")
     return told
@@ -360,7 +360,7 @@ def test_an_incident_is_a_screen_on_a_terminal(number: int) -> None:
         row["cause"] = None
     (incident,) = incidents_of([known])
     row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
-    lines = list(incident_lines(row, 1, moments=TimesOfDay(Zone()), width=80, color=False))
+    lines = list(incident_lines(row, 1, moments=TimesOfDay(Zone()), sheet=Sheet(80)))
 
     assert row["transactions"] == number
     assert len(lines) < 60
@@ -371,9 +371,7 @@ def test_steps_that_are_not_shown_are_counted() -> None:
     """A line says how many there are, and where they are."""
     (row,) = [row for row in incidents(FIXTURES / "k4-f-marker-leaderless") if row["severity"] == "error"]
     lines = list(
-        incident_lines(
-            {**row, "next_steps": row["next_steps"] * 10}, 1, moments=TimesOfDay(Zone()), width=80, color=False
-        )
+        incident_lines({**row, "next_steps": row["next_steps"] * 10}, 1, moments=TimesOfDay(Zone()), sheet=Sheet(80))
     )
 
     assert len(lines) < 120

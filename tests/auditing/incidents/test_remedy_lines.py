@@ -65,8 +65,8 @@ def of_tools() -> dict[tuple[str, ...], str]:
 
 
 def test_each_tool_of_a_remedy_is_known() -> None:
-    """A line runs one of the tools that are tried here, this program, or ``cp``."""
-    assert {line.split()[0] for line in lines()} == {*TOOLS, "kafkalog", "cp"}
+    """A line runs one of the tools that are tried here, this program, or ``mkdir`` before ``cp``."""
+    assert {line.split()[0] for line in lines()} == {*TOOLS, "kafkalog", "mkdir"}
     assert len(of_tools()) >= 3  # abort, describe, reset-offsets
 
 
@@ -198,6 +198,22 @@ def test_a_second_run_of_the_lines_changes_nothing(case: str, tmp_path: Path, mo
     assert {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.process
+def test_a_copy_is_not_made_over_an_earlier_one(tmp_path: Path) -> None:
+    """What was saved may be all that is left: the second run stops before it copies, whatever is in the log by then."""
+    root = Path(shutil.copytree(FIXTURES / "remedies" / "fork-dead-leader", tmp_path / "case"))
+    lines = dict.fromkeys(step["command"] for step in steps_of(root) if " && cp -a " in (step["command"] or ""))
+    runs = []
+    for content in (None, b"truncated"):
+        for path in (root / "data-2" / "t-0").glob("*.log") if content else ():
+            path.write_bytes(content)
+        runs.append([subprocess.run(["sh", "-c", line], cwd=tmp_path, check=False).returncode for line in lines])
+    (saved,) = tmp_path.glob("saved-*/t-0/*.log")
+
+    assert runs == [[0], [1]]
+    assert saved.read_bytes() == (FIXTURES / "remedies/fork-dead-leader/data-2/t-0" / saved.name).read_bytes()
+
+
 HARMFUL: Final = (";>P;#{}", "$(>P){}", "`>P`;{}", "a'>P'\"{}", "-h>P;{}", "&>P \\{}")  # as code some make the file P
 UNSHOWN: Final = ("\x1b]0;\x07{}", "\x7f>P;#{}", "a\u202eb{}")
 FOLDERS: Final = "".join(HARMFUL).format(*"123456"), "a\nb", "\udcff"  # what a path may be besides
@@ -292,7 +308,10 @@ def steps_before(case: str) -> list[dict[str, Any]]:
 
 
 def arguments_of(line: str, stubs: Path, home: Path) -> tuple[str, ...]:
-    """Run a line in a shell in which each program writes down its arguments; answer them. Nothing else happens."""
+    """Run a line in a shell in which each program writes down its arguments; answer them. Nothing else happens.
+
+    Those of a line with ``&&`` are of both programs.
+    """
     home.mkdir()
     told = home.parent / "arguments"
     told.write_bytes(b"")
@@ -302,15 +321,16 @@ def arguments_of(line: str, stubs: Path, home: Path) -> tuple[str, ...]:
     )
     assert (ended.returncode, ended.stdout, ended.stderr, list(home.iterdir())) == (0, b"", b"", []), line
     home.rmdir()
-    [said] = told.read_bytes().removesuffix(b"\0\0").split(b"\0\0")  # one program, once
-    return tuple(os.fsdecode(said).split("\0"))
+    said = told.read_bytes().removesuffix(b"\0\0").split(b"\0\0")
+    assert len(said) == 1 + line.startswith("mkdir "), line  # each program once
+    return tuple(word for one in said for word in os.fsdecode(one).split("\0"))
 
 
 @pytest.fixture(scope="module")
 def stubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a stub of each program."""
     folder = tmp_path_factory.mktemp("stubs")
-    for name in (*TOOLS, "kafkalog", "cp", "kafka-console-producer.sh"):
+    for name in (*TOOLS, "kafkalog", "mkdir", "cp", "kafka-console-producer.sh"):
         (folder / name).write_text(STUB)
         (folder / name).chmod(0o755)
     return folder
@@ -334,6 +354,7 @@ def test_a_name_is_never_code(case: str, stubs: Path, tmp_path: Path) -> None:
         made = {"--incident": "ID", "-o": "OUTPUT"}
         assert all(re.fullmatch(r"[A-Za-z0-9._-]+", word) for before, word in pairwise(found) if before in made)
         found = tuple(made.get(before, word) for before, word in zip(("", *found), found, strict=False))
+        found = tuple(re.sub(r"^saved-[A-Za-z0-9._-]+\.copy$", "OUTPUT", word) for word in found)
         return tuple(part for word in found for part in (word.split("=", 1) if word.startswith("--") else [word]))
 
     lines = [[step["command"] for step in steps if step["command"]] for steps in (steps_before(case), steps_of(root))]
@@ -431,7 +452,7 @@ def test_what_does_not_print_makes_no_line(text: str) -> None:
 
 def test_a_name_is_no_option() -> None:
     """One that begins with a hyphen is a path, or its option's value."""
-    assert command_line("cp -a", "-rf", "SAFE_PLACE") == "cp -a ./-rf SAFE_PLACE"
+    assert command_line("cp -a", "-rf", "b") == "cp -a ./-rf b"
     assert command_line("x", ("--topic", "-rf"), ("--execute",)) == "x --topic=-rf --execute"
 
 
@@ -489,7 +510,7 @@ def test_an_error_that_names_a_command_can_be_pasted(arguments: str, name: str, 
 @pytest.mark.parametrize(
     "command",
     [
-        *(f"txn-audit --format {form}" for form in ("table", "markdown", "html", "ndjson", "junit", "prometheus")),
+        *(f"txn-audit --format {form}" for form in ("table --full", "markdown", "html", "ndjson", "junit", "prometheus")),
         "groups", "metadata", "space", "timeline", "transactions", "verify", "verify --format ndjson", "producers",
         "producers --by day --format csv", "extract", "find --value a", "find --value a --count", "dump",
     ],
@@ -506,8 +527,11 @@ def test_a_whole_report_of_such_a_place(name: str, command: str, tmp_path: Path)
     assert ended.status in (0, 1), ended.err
     assert all(line.isprintable() for line in (text + ended.err).splitlines())
     assert not [line for line in text.splitlines() if line.startswith("kafkalog: error: forged")]
-    if command in ("txn-audit --format table", "txn-audit --format markdown"):
-        assert "The line is not shown, because a name in it has characters that do not print: kafkalog salvage" in text
+    if command in ("txn-audit --format table --full", "txn-audit --format markdown"):
+        assert (
+            "The line is not shown, because a name in it has characters that do not print: kafkalog salvage"
+            in " ".join(text.split())
+        )
         assert "kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic" in text
 
 

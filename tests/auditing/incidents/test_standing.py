@@ -7,7 +7,9 @@ from typing import Any
 
 import build
 import kafkalog as library
+from invoke import kafkalog
 from kafkalog.auditing.incidents import groups_said
+from kafkalog.reports import IncidentLine
 from official import FIXTURES
 from offsets_topic import T, Write, commit_key, commit_value, write_offsets
 
@@ -52,6 +54,40 @@ def test_groups_stand_in_damage_before_it_and_past_it(tmp_path: Path) -> None:
         "stand there: here (at 4, lag 7); come there: early (at 1, lag 10), between (at 6, lag 5); are past it: done"
         " (at 9, lag 2)"
     )
+
+
+def test_the_line_of_an_incident_names_its_groups_with_their_lags(tmp_path: Path) -> None:
+    """On the screen as on the page; a group in two partitions once, with both lags."""
+    _log(tmp_path, *((offset, offset in (3, 4, 8)) for offset in range(11)))
+    write_offsets(tmp_path, *(_commit(group, offset) for group, offset in (("early", 1), ("here", 4))), number=44)
+    found = _incident("records-unreadable", tmp_path)
+    line = IncidentLine.of([found])
+    twice = IncidentLine.of([found, found])
+
+    assert line.behind.endswith("groups early (lag 10), here (lag 7)")
+    assert twice.behind.endswith("groups early (lag 20), here (lag 14)")
+    assert IncidentLine.of([{**found, "groups_total": 30}]).behind.endswith("here (lag 7) and 28 more")
+    assert "groups early (lag 10), here (lag 7)" in kafkalog("txn-audit", "--format", "html", tmp_path).text
+
+
+def test_lost_records_are_told_apart_by_outcome() -> None:
+    """In the row, and with the same words and numbers on the screen, in Markdown and on the page."""
+    data = sorted((FIXTURES / "k4-k-unclean-election").glob("data-*"))
+    columns = ("lost_records", "lost_by_outcome", "groups", "groups_total")
+    ended = kafkalog("txn-audit", "--format", "ndjson", "--table", "incidents", "--columns", ",".join(columns), *data)
+    (row,) = [one for one in ended.table("incidents") if one["lost_records"]]
+
+    assert row == {
+        "lost_records": 7,
+        "lost_by_outcome": {"committed": 4, "aborted": 3},
+        "groups": [],
+        "groups_total": 0,
+    }
+    assert "7 records (4 committed, 3 aborted)" in kafkalog("txn-audit", *data).text.splitlines()[0]
+    assert "7 records \\(4 committed, 3 aborted\\)" in kafkalog("txn-audit", "--format", "markdown", *data).text
+    page = kafkalog("txn-audit", "--format", "html", *data).text
+    assert "lost: 4 committed, 3 aborted" in page
+    assert "7 records (4 committed, 3 aborted)" in page
 
 
 def test_groups_wait_before_an_open_transaction(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kept
-from invoke import Ended, kafkalog
+from invoke import Ended, in_full, kafkalog
 from kafkalog import UnsupportedError
 from kafkalog.api import open as opened
 from kafkalog.auditing.pipeline import kept_scans
@@ -200,7 +200,7 @@ def test_without_an_output_scans_are_taken_and_not_kept(tmp_path: Path) -> None:
     root, out = broker(tmp_path), tmp_path / "out"
     kafkalog("txn-audit", root, "-o", out)
     for more in ((), ("--format", "json"), ("--jobs", "2")):
-        ended = kafkalog("txn-audit", root, "--since-audit", out, *more)
+        ended = in_full("txn-audit", root, "--since-audit", out, *more)
         assert ended.status == 0
         assert "2 of 16 segments were scanned; damage since " in ended.text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from invoke import kafkalog
+from invoke import in_full, kafkalog
 from kafkalog.auditing.side_files.log_ends import Ends, Explained, Knows, Stop, what_explains
 from official import FIXTURES
 
@@ -78,7 +78,7 @@ def test_what_other_files_know_is_lost(command: str, changes: tuple[Callable[[Pa
     """An emptied or zeroed segment is a loss of all of its records, killed or stopped, with the steps that save them."""
     for change in changes:
         change(copy)
-    told = kafkalog(command, copy)
+    told = in_full(command, copy)
 
     assert told.status == 1
     assert told.text.startswith("LOST")

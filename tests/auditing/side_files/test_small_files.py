@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from invoke import kafkalog
+from invoke import in_full
 from kafkalog.auditing.starting import fate_of
 from official import FIXTURES, materialize
 from verified import serious, verified
@@ -146,7 +146,7 @@ def test_one_broker_with_a_partition_twice_is_told_by_both(tmp_path: Path) -> No
     about = "".join(line for line in (root / META).read_text().splitlines(keepends=True) if "directory.id" not in line)
     (other / META).write_text(about)
     for command in ("verify", "txn-audit"):
-        said = kafkalog(command, root, other).text
+        said = in_full(command, root, other).text
         assert f"One broker has two directories of {LOG}" in said
         assert "Replicas differ" not in said
 

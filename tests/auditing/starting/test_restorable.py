@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from build import flipped
-from invoke import Ended, kafkalog
+from invoke import Ended, in_full, kafkalog
 from kafkalog.auditing.starting.restorable import CanGoOn, _Foreseen
 from kafkalog.findings import Severity
 from metadata_topic import add_values, metadata_value
@@ -60,7 +60,7 @@ def test_a_whole_directory_is_restorable() -> None:
 
 def test_a_transaction_that_hangs_after_the_start_is_a_but() -> None:
     """Status 1: no broker ends it, and consumers stop there, although no record is lost."""
-    ended = kafkalog("verify", "--restorable", HANGING)
+    ended = in_full("verify", "--restorable", HANGING)
     wanted = "YES, BUT  3 transactions hang: read_committed consumers stop there; 1 broker starts; 10 logs keep all "
     assert (ended.status, ended.text.startswith(wanted)) == (1, True)
     assert kafkalog("verify", "--restorable", "--exit-zero", HANGING).status == 0

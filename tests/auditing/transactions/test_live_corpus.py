@@ -10,7 +10,7 @@ from typing import Any, Final
 import pytest
 
 import build
-from invoke import Ended, kafkalog
+from invoke import Ended, in_full, kafkalog
 from kafkalog.segments.readers import batches
 from official import COPIES, CORPUS, cases, materialize, with_corpus
 from state_topic import key, value
@@ -83,9 +83,9 @@ def report(case: Path, to: Path, monkeypatch: pytest.MonkeyPatch) -> Ended:
     """What is said of a case; one of a running broker grows between two readings."""
     roots = data(case, to)
     if not case.name.startswith("confirm-"):
-        return kafkalog("txn-audit", *roots)
+        return in_full("txn-audit", *roots)
     monkeypatch.setattr("kafkalog.auditing.pipeline.confirm.time.sleep", lambda _: [grow(root) for root in roots])
-    return kafkalog("txn-audit", "--confirm", "1", *roots)
+    return in_full("txn-audit", "--confirm", "1", *roots)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from build import TIME
-from invoke import Ended, kafkalog
+from invoke import Ended, in_full, kafkalog
 from metadata_topic import add_values, metadata_value
 
 ID: Final = "topicidAAAAAAAAAAAAAAA"
@@ -150,5 +150,5 @@ def test_brokers_that_led_are_told_apart(tmp_path: Path) -> None:
     records = [*BOTH, started(0, 3), *other, *KILLED, lost, fenced(6, 3)]
     ended = leaderless(broker(tmp_path / "data", records))
     assert [row["partitions"] for row in ended.table("incidents")] == [["orders-0"], ["__consumer_offsets-0"]]
-    headline = kafkalog("txn-audit", tmp_path / "data").text
+    headline = in_full("txn-audit", tmp_path / "data").text
     assert headline.startswith("BLOCKED  __consumer_offsets-0 and orders-0 have had no leader, the oldest since ")

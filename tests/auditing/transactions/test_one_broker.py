@@ -12,7 +12,7 @@ import pytest
 
 import build
 import plain
-from invoke import Ended, kafkalog
+from invoke import Ended, in_full, kafkalog
 from official import CORPUS, FIXTURES, cases, materialize
 from plain import Batch
 from state_topic import key, value
@@ -48,7 +48,7 @@ def test_a_decision_made_while_a_partition_elsewhere_had_no_leader_is_open(tmp_p
         "decided", "warning", ["quotes-orders.76-1"]
     )  # fmt: skip
     assert "lack the directory of broker 2" in incident["title"]
-    first = kafkalog("txn-audit", case / "data-1").text.partition("\n")[0]
+    first = in_full("txn-audit", case / "data-1").text.partition("\n")[0]
     assert first.startswith("BLOCKED  decided transactions without a marker hold back read_committed consumers of ")
 
 
@@ -62,7 +62,7 @@ def test_a_partition_elsewhere_without_a_leader_is_open(tmp_path: Path) -> None:
     [incident] = [row for row in ended.table("incidents") if row["cause"] == "leader-lost"]
     assert len(incident["findings"]) == 4
     assert not any("abort" in (step["command"] or "") for step in incident["next_steps"])
-    first = kafkalog("txn-audit", case / "data-1").text.partition("\n")[0]
+    first = in_full("txn-audit", case / "data-1").text.partition("\n")[0]
     assert first.startswith("BLOCKED  3 partitions have had no leader since 2026-11-21T09:04:14.102Z")
 
 
@@ -77,7 +77,7 @@ def test_an_outage_stays_one_with_the_dead_brokers_directory(tmp_path: Path) -> 
     assert incident["transactional_ids"] == ["claims-riders.4-5", "orders-stock.28-4"]
     assert "10 transactional ids have no coordinator: audit-fares.20-0, " in incident["title"]
     assert "They stop at offset 9 of coupons-meters.71-1" in incident["consumers"]["read_committed"]
-    first = kafkalog("txn-audit", *both).text.partition("\n")[0]
+    first = in_full("txn-audit", *both).text.partition("\n")[0]
     assert first.endswith("; 2 decided transactions wait there for the marker.")
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from invoke import kafkalog
+from invoke import in_full, kafkalog
 from official import FIXTURES
 
 
 def test_what_consumers_wait_for_is_in_an_ok() -> None:
     """A transaction that may have gone on after the copy: exit 0, and the first line names it."""
-    ended = kafkalog("txn-audit", FIXTURES / "k4-j-preallocated" / "data")
+    ended = in_full("txn-audit", FIXTURES / "k4-j-preallocated" / "data")
 
     assert ended.status == 0
     assert ended.text.splitlines()[0] == (
@@ -25,7 +25,7 @@ def test_what_consumers_wait_for_is_in_an_ok() -> None:
 def test_an_outage_is_said_with_what_waits_for_it() -> None:
     """Two decided transactions wait for a leader: nobody reads the partition, and two have no coordinator."""
     data = sorted((FIXTURES / "k4-f-marker-pending").glob("data*"))
-    ended = kafkalog("txn-audit", *data)
+    ended = in_full("txn-audit", *data)
 
     assert ended.status == 1
     assert ended.text.splitlines()[0] == (
@@ -47,7 +47,7 @@ def test_who_was_fenced_is_said() -> None:
 
 def test_what_could_not_be_read_never_hides_what_is_wrong() -> None:
     """A mistyped input beside a directory with lost records: the worst leads, the rest stands beside it, exit 3."""
-    ended = kafkalog("txn-audit", FIXTURES / "made-damaged" / "data", "/no/such/directory")
+    ended = in_full("txn-audit", FIXTURES / "made-damaged" / "data", "/no/such/directory")
 
     assert ended.status == 3
     first, *others = ended.text.splitlines()
@@ -88,7 +88,7 @@ def test_other_files_stay_unreadable_inputs(tmp_path: Path) -> None:
 
 def test_a_torn_transaction_is_one_in_however_many_partitions() -> None:
     """The verdict says how each ended, where and when, and what its coordinator had decided."""
-    first = kafkalog("txn-audit", FIXTURES / "k4-g-foreign-markers" / "data").text.splitlines()[0]
+    first = in_full("txn-audit", FIXTURES / "k4-g-foreign-markers" / "data").text.splitlines()[0]
 
     assert first.startswith(
         "TORN  1 transaction was aborted in invoices-parcels.28-1 at 2026-11-21T09:02:44.627Z (1 s "

@@ -240,6 +240,14 @@ def test_rows_are_chosen_by_id_and_state(tmp_path: Path) -> None:
     assert [(row["offset"], row["tombstone"]) for row in ended.table("internal")] == [(0, False), (2, False), (3, True)]
 
 
+def test_open_is_every_state_in_which_a_transaction_is_under_way() -> None:
+    """As the audit calls it: one that is ongoing, and two that are decided and have not all of their markers."""
+    data = sorted((FIXTURES / "k4-f-marker-pending").glob("data-*"))
+    rows = kafkalog("transactions", "--at", "now", "--state", "open", "--format", "ndjson", *data).rows
+
+    assert Counter(row["state"] for row in rows) == {"ongoing": 1, "prepare_commit": 1, "prepare_abort": 1}
+
+
 def test_an_id_that_was_forgotten_is_created_again(tmp_path: Path) -> None:
     """Behind a tombstone nothing is left to fence."""
     folder = state_topic.write_state(tmp_path, ("x", value(0)), ("x", None), ("x", value(0, producer=7)))

@@ -12,17 +12,18 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.reports import screen_of, source_of
+from kafkalog.reports import next_words, screen_of, source_of
 from kafkalog.zone import UTC
 from kafkalog_cli.commands.explain import _explained
-from kafkalog_cli.render.overview import LINES, Overview, TimesOfDay, alike, cut, next_words, rows_of_screen
+from kafkalog_cli.render.overview import LINES, Overview, Sheet, TimesOfDay, alike, cut
+from kafkalog_cli.render.people import PAPER
 from kafkalog_cli.render.report_forms import report_of, write_report
 from kafkalog_cli.render.showing import Told
 from official import CORPUS, FIXTURES, cases, with_corpus
 
-WIDTHS: Final = (60, 80, 100, 120)
+SHEETS: Final = (Sheet(60), Sheet(80), Sheet(100), Sheet(120), Sheet(PAPER, wraps=False))
 ADMIN: Final = FIXTURES / "made-damaged" / "data"
-WHOLE: Final = re.compile(r" +(records +)?(kafka|kafkalog|cp)[-. ]| *(proof +)?\S+$")  # a command, or a name
+WHOLE: Final = re.compile(r" +(records +)?(kafka|kafkalog|mkdir)[-. ]")  # a command
 
 
 def told(*paths: Path) -> Told:
@@ -30,9 +31,9 @@ def told(*paths: Path) -> Told:
     return Told(source, screen_of(source), dict)
 
 
-def shown(about: Told, width: int | None, *, full: bool = False) -> str:
+def shown(about: Told, sheet: Sheet, *, full: bool = False) -> str:
     stream = io.BytesIO()
-    write_report(report_of(about), stream, zone=UTC, color=False, width=width, full=full)
+    write_report(report_of(about), stream, zone=UTC, sheet=sheet, full=full)
     return stream.getvalue().decode()
 
 
@@ -40,17 +41,18 @@ def held(case: Path) -> None:
     """Hold a case to what every screen of incidents promises."""
     about = told(*sorted(path for path in case.glob("data*") if path.is_dir()))
     incidents = report_of(about).drawn
-    for width in WIDTHS:
-        lines = shown(about, width).splitlines()
-        assert rows_of_screen(lines, width) <= LINES, (case.name, width)
-        assert [line for line in lines if len(line) > width and not WHOLE.match(line)] == [], (case.name, width)
-    one_line = " ".join(shown(about, 120).split())
+    for sheet in SHEETS:
+        lines = shown(about, sheet).splitlines()
+        assert sheet.rows(lines) <= LINES, (case.name, sheet)
+        for line in [*lines, *shown(about, sheet, full=True).splitlines()]:
+            assert len(line) <= sheet.width or WHOLE.match(line), (case.name, sheet, line)
+    one_line = " ".join(shown(about, Sheet(120)).split())
     if len(incidents) < 12:  # else some are told of in the number of lines that are left out
         for row in incidents:
             for name in [*(row["partitions"] or ()), *(row["transactional_ids"] or ())][:20]:
                 assert name in one_line, (case.name, name)
-    for whole in (shown(about, 120, full=True), shown(about, None)):
-        assert all(row["id"] in whole for row in incidents), case.name
+    whole = shown(about, Sheet(120), full=True)
+    assert all(row["id"] in whole for row in incidents), case.name
 
 
 @pytest.mark.parametrize("case", with_corpus(cases(FIXTURES), cases(CORPUS)), ids=lambda case: case.name)
@@ -60,7 +62,7 @@ def test_a_screen_is_a_screen(case: Path) -> None:
 
 def test_each_incident_has_a_line_before_the_worst_is_told() -> None:
     """Its number and severity, what and where, since when, who, how much, and how the next step begins."""
-    lines = shown(told(ADMIN), 200).splitlines()
+    lines = shown(told(ADMIN), Sheet(200)).splitlines()
     listed = [line for line in lines if re.match(r" \d ERROR   ", line)]
 
     assert listed == [
@@ -160,10 +162,11 @@ def test_the_next_step_is_how_it_begins(texts: list[str], begin: str) -> None:
 
 
 def test_what_does_not_fit_is_counted() -> None:
-    """In rows of the terminal, where a long line takes several, and colours none."""
-    assert rows_of_screen(["", "x" * 80, "x" * 81, "\x1b[1m" + "x" * 80 + "\x1b[0m"], 80) == 5
-    assert cut(["a", "b"], 2, 80) == ["a", "b"]
-    assert cut(["a", "b", "c"], 2, 80) == ["a", "   … 2 more lines: --full"]
+    """In rows of the terminal, where a long line takes several, and colours none; in a file it is one."""
+    lines = ["", "x" * 80, "x" * 81, "\x1b[1m" + "x" * 80 + "\x1b[0m"]
+    assert (Sheet(80).rows(lines), Sheet(80, wraps=False).rows(lines)) == (5, 4)
+    assert cut(["a", "b"], 2, Sheet(80)) == ["a", "b"]
+    assert cut(["a", "b", "c"], 2, Sheet(80)) == ["a", "   … 2 more lines: --full"]
 
 
 LABEL: Final = re.compile(r"   (?: ?)([a-z]+(?: [a-z]+)?)  ")
@@ -176,7 +179,7 @@ def held_words(case: Path) -> set[str]:
     words = {about.screen.verdict.word, *(line.label for line in about.screen.also if line.label)}
     for row in report.drawn:
         words |= {row["kind"], row["cause"]}
-    for line in shown(about, None).splitlines():
+    for line in shown(about, Sheet(200), full=True).splitlines():
         words |= {found[1] for found in [LABEL.match(line)] if found}
     return words - {"", None}
 
@@ -188,9 +191,31 @@ def test_every_word_of_a_screen_is_explained(case: Path) -> None:
         assert list(_explained(word)), word
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "diff moving/state-1 moving/state-3", "diff moving/state-3 moving/state-1", "verify made-damaged/data",
+        "verify --restorable k4-c-group-offsets-tv0/data", "verify --restorable made-damaged/data",
+    ],
+)  # fmt: skip
+def test_every_word_of_other_screens_is_explained(line: str) -> None:
+    """Those of a comparison, of a verification, and of a start on these directories."""
+    shown = kafkalog(*line.split(), cwd=FIXTURES).text
+    labels = {found[1] for found in map(LABEL.match, shown.splitlines()) if found}
+    severities = set(re.findall(r"^ *[\d-]+ (ERROR|WARNING|NOTE) ", shown, re.MULTILINE))
+
+    assert labels
+    for word in sorted({*labels, *severities, re.split("  | and ", shown)[0]}):
+        assert list(_explained(word)), word
+
+
 def test_an_incident_has_the_line_to_its_records() -> None:
     """Run as it stands, it shows these offsets and no others."""
-    lines = [line.split("records ", 1)[1] for line in shown(told(ADMIN), None).splitlines() if "  records  " in line]
+    lines = [
+        line.split("records ", 1)[1]
+        for line in shown(told(ADMIN), Sheet(200), full=True).splitlines()
+        if "  records  " in line
+    ]
     shows = [kafkalog(*shlex.split(line)[1:]) for line in lines]
 
     assert len(lines) == 4

@@ -13,7 +13,7 @@ import pytest
 from browser import CHROMIUM, browser, opened
 from invoke import kafkalog
 from kafkalog.auditing.pipeline import audit
-from kafkalog.reports import AuditSource, Night, first_screen, page, source_of
+from kafkalog.reports import AuditSource, Night, first_screen, next_words, page, source_of
 from kafkalog.reports.page.elements import opening, script
 from made_audits import many_transactions
 from official import FIXTURES
@@ -78,7 +78,7 @@ def test_the_first_view_says_what_the_terminal_says(running: Any, report: Path, 
             words = line.inner_text()
             assert "ERROR" in words
             assert row["partitions"][0] in words
-            assert row["next_steps"][0]["text"] in line.text_content()
+            assert next_words([step["text"] for step in row["next_steps"]]) in line.text_content()
         assert [one.is_visible() for one in shown.page.query_selector_all(".incident.error article")] == [
             True,
             False,
@@ -197,7 +197,7 @@ def test_the_ruler_and_the_cursor_say_where(running: Any, report: Path) -> None:
         assert shown.page.evaluate(ruler).split(" | ")[:3] == ["0", "5", "10"]
         box = shown.page.query_selector("#view canvas").bounding_box()
         shown.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 52)
-        assert re.fullmatch(r"tickets-tickets\.26-1 · offset \d+", shown.page.inner_text("#cursor"))
+        assert re.fullmatch(r"tickets-tickets\.26-1 · offset \d+( · \d+ \w+)?", shown.page.inner_text("#cursor"))
         shown.page.select_option("#axis", "time")
         _seen(shown)
         assert all(re.fullmatch(r"08:55:1\d\.\d{3}", text) for text in shown.page.evaluate(ruler).split(" | "))
@@ -330,7 +330,7 @@ def test_print_has_every_error_unfolded(running: Any, report: Path, script: bool
         if script:
             shown.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         visible = "some => some.map(one => one.checkVisibility({contentVisibilityAuto: true}))"
-        assert shown.page.eval_on_selector_all(".incident.error pre.command", visible) == [True] * 9
+        assert shown.page.eval_on_selector_all(".incident.error pre.command", visible) == [True] * 12
         assert shown.page.is_visible("#picture svg.lanes")
         assert not shown.page.is_visible("nav")
         assert not shown.page.is_visible(".notes .incident article")
@@ -438,3 +438,19 @@ def test_timesketch_is_not_written_to_a_csv(tmp_path: Path) -> None:
     assert ended.status == 2
     assert ".jsonl" in ended.err
     assert not (tmp_path / "x.csv").exists()
+
+
+def test_what_changed_since_the_night_before_is_there(tmp_path: Path) -> None:
+    """As diff says it; of the first night there is nothing to compare with."""
+    for night in "12":
+        kafkalog("txn-audit", FIXTURES / "moving" / f"state-{night}", "-o", tmp_path / "nights" / night)
+    told = {
+        night: kafkalog("report", "--nights", tmp_path / "nights", "--format", "html", tmp_path / "nights" / night).text
+        for night in "12"
+    }
+    compared = kafkalog("diff", tmp_path / "nights" / "1", tmp_path / "nights" / "2").text.split("  ", 1)[1]
+
+    assert 'id="changes"' not in told["1"]
+    assert 'id="changes"' in told["2"]
+    assert " ".join(compared.partition(".")[0].split()) in told["2"]
+    assert told["2"].count("<td>appended</td>") == 3

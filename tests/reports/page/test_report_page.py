@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from browser import CHROMIUM, browser, opened
@@ -13,6 +15,7 @@ from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.verification import verify
 from kafkalog.quantities import iso
 from kafkalog.reports import AuditSource, page, source_of, source_of_verification
+from kafkalog.reports.page.timeline_view import pack
 from kafkalog.reports.source import transaction_rows
 from made_audits import HOSTILE, hostile_audit, many_transactions
 from official import ROOT
@@ -169,6 +172,42 @@ def test_many_transactions_open_and_pan(running: Any, tmp_path: Path) -> None:
         shown.page.focus("#view canvas")
         shown.page.keyboard.press("Enter")
         assert "hanging" in shown.page.inner_text("#picked tbody")
+
+
+COLUMN = """([x, name]) => {
+  const canvas = document.querySelector("#view canvas"), ratio = devicePixelRatio || 1;
+  const pixels = canvas.getContext("2d").getImageData((Number(canvas.dataset.names) + x) * ratio, 46 * ratio, 1, 14 * ratio).data;
+  const colour = getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+  const wanted = [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  let found = 0;
+  for (let at = 0; at < pixels.length; at += 4) found += wanted.every((part, channel) => Math.abs(part - pixels[at + channel]) < 3);
+  return found / (pixels.length / 4);
+}"""
+
+
+@pytest.mark.parametrize("most", [40_000, 10_000])
+def test_a_column_of_pixels_is_filled_in_the_proportion_of_its_transactions(
+    running: Any, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A quarter is aborted at every zoom; of a sample of the committed ones each counts as often as it stands for."""
+    count = 40_000
+    monkeypatch.setattr(pack, "__defaults__", (most,))
+    made = many_transactions(count, logs=1)
+    state = made.columns[0]["state"]
+    state[:-1] = np.where(np.arange(count - 1) % 4, "committed", "aborted")
+    made.tables["partitions"][0]["committed"] = int((state == "committed").sum())
+
+    with opened(running, _written(made, tmp_path / "report.html"), viewport={"width": 1200, "height": 900}) as shown:
+        box = shown.page.query_selector("#view canvas").bounding_box()
+        for _ in range(2):
+            shown.page.wait_for_timeout(100)
+            of_columns = [shown.page.evaluate(COLUMN, [x, "committed"]) for x in range(100, 800, 100)]
+            assert sum(of_columns) / len(of_columns) == pytest.approx(0.75, abs=0.08)
+            shown.page.click("#closer")
+        shown.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 52)
+        said = shown.page.inner_text("#cursor").replace(",", "")
+        committed, aborted = (int(found) for found in re.findall(r"(\d+) (?:committed|aborted)", said))
+        assert committed / (committed + aborted) == pytest.approx(0.75, abs=0.08)
 
 
 def test_leader_changes_are_rules(running: Any, tmp_path: Path) -> None:

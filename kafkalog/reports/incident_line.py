@@ -1,0 +1,141 @@
+"""Incidents in a line each, for every face of a report: what, where, since when, who, what stands behind, what next."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any, Final, NamedTuple
+
+from kafkalog.escape import CommandLine, command_line
+from kafkalog.files.names import given_again
+from kafkalog.quantities import many, offset_range
+
+__all__ = ["IncidentLine", "in_words", "next_words", "records_line"]
+
+_NAMES: Final = 20  # of partitions, ids, producers or groups in a line: all that clients noticed, but for a crowd
+
+_WORDS: Final = 4  # of the next step
+
+_PLAN: Final = frozenset({"Check", "End", "Save", "Verify"})  # how the steps of a plan begin
+
+_LAST: Final = frozenset({"a", "an", "and", "at", "before", "each", "for", "in", "it", "its", "of", "on", "or", "that",
+                          "the", "to", "until", "whether", "with"})  # words that end no sentence  # fmt: skip
+
+Row = Mapping[str, Any]
+
+
+class IncidentLine(NamedTuple):
+    """The line of an incident, or of several that are alike; an empty text is nothing to say.
+
+    It began at `since_ms`, or some time after it where that is `about`.
+    """
+
+    what: str
+    where: str
+    since_ms: int | None
+    about: bool
+    who: str
+    behind: str
+    next: str
+
+    @classmethod
+    def of(cls, some: Sequence[Row]) -> IncidentLine:
+        """Return the line of rows of ``incidents`` that are alike."""
+        row = some[0]
+        crowd = f"{len(some)} alike: " if len(some) > 1 else ""
+        known = [one for one in some if one["since_ms"] is not None]
+        first = min(known, key=lambda one: int(one["since_ms"]), default=None)
+        return cls(
+            f"{crowd}{in_words(row)}",
+            _where(some),
+            None if first is None else first["since_ms"],
+            first is not None and first["since_until_ms"] is not None,
+            _who(some),
+            _behind(some),
+            next_words([step["text"] for step in row["next_steps"]]) if row["next_steps"] else "",
+        )
+
+
+def in_words(row: Row) -> str:
+    """Return an incident's kind and cause as words."""
+    return f"{row['kind']} ({row['cause']})".replace("-", " ")
+
+
+def next_words(texts: Sequence[str]) -> str:
+    """Return how the first step begins, ``Give ledger-2`` of ``Give ledger-2 a leader``; of a plan all words."""
+    plan = dict.fromkeys(takewhile(_PLAN.__contains__, (text.split(" ", 1)[0] for text in texts)))
+    if len(plan) > 1:
+        return ", ".join(plan).capitalize()
+    every = texts[0].split(":", 1)[0].split(",", 1)[0].split()
+    goes_on = every[_WORDS - 1 : _WORDS]
+    words = every[: _WORDS + any(word in ("own", "other") or word.endswith("'s") for word in goes_on)]
+    while len(words) > 1 and words[-1].lower() in _LAST:
+        words.pop()
+    return " ".join(words)
+
+
+def records_line(row: Row) -> CommandLine | None:
+    """Return the line that shows an incident's records where they are, None where none of one log are left."""
+    first, last, place = row["first_offset"], row["last_offset"], next(iter(row["partitions"] or ()), "")
+    logs = [copy["log"] for copy in row["kept_in"] or ()]  # else the other replica's records are at these offsets
+    logs += [event["file"] for event in row["events"] or () if event["file"]]
+    directory = next((f"{log}/".split(f"/{place}/")[0] for log in logs if f"/{place}/" in f"{log}/"), None)
+    is_gone = row["kind"] == "records-lost" and not row["kept_in"]
+    if is_gone or directory is None or first is None or last is None or first < 0:
+        return None
+    topic, _, partition = place.rpartition("-")
+    which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")
+    return command_line("kafkalog dump --print-data-log", *which, given_again(directory))
+
+
+def _where(some: Sequence[Row]) -> str:
+    where = _named(some, "partitions")
+    if len(some) == 1 and some[0]["first_offset"] is not None:
+        first, last = some[0]["first_offset"], some[0]["last_offset"]
+        where += f" from offset {first} on" if last is None else f" {offset_range(first, last)}"
+    return where
+
+
+def _who(some: Sequence[Row]) -> str:
+    ids = _named(some, "transactional_ids")
+    producers = _named(some, "producer_ids")
+    return ids or (producers and f"producer{'s' * (', ' in producers)} {producers}")
+
+
+def _named(some: Sequence[Row], name: str) -> str:
+    values = list(dict.fromkeys(str(value) for row in some for value in row[name] or ()))
+    total = max(len(values), *(row[f"{name}_total"] or 0 for row in some))
+    return _first(values, total)
+
+
+def _first(values: Sequence[str], total: int) -> str:
+    more = total - min(len(values), _NAMES)
+    return ", ".join(values[:_NAMES]) + (f" and {more} more" if more else "")
+
+
+def _behind(some: Sequence[Row]) -> str:
+    """Return how many records are lost, or else are concerned, and which groups with which lag."""
+    lost = [row["lost_records"] for row in some if row["lost_records"] is not None]
+    by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in some), Counter())
+    records = [row["records"] for row in some if row["records"] is not None]
+    if lost and by_outcome.total() == sum(lost):
+        said = f"lost: {', '.join(f'{count} {word}' for word, count in by_outcome.items())}"
+    elif lost:
+        said = f"{many(sum(lost), 'record')} lost"
+    else:
+        said = many(sum(records), "record") if records else ""
+    return " · ".join(filter(None, (said, _groups(some))))
+
+
+def _groups(some: Sequence[Row]) -> str:
+    """Name the groups, each once with its lag in all partitions where one is known."""
+    lags: dict[str, int] = {}
+    left = 0
+    for row in some:
+        groups = row.get("groups") or ()
+        left += max((row.get("groups_total") or 0) - len(groups), 0)
+        for one in groups:
+            lags[one["group"]] = lags.get(one["group"], 0) + (one["lag"] or 0)
+    named = [f"{group} (lag {lag})" if lag else group for group, lag in lags.items()]
+    return f"group{'s' * (len(lags) + left > 1)} {_first(named, len(lags) + left)}" if named else ""
