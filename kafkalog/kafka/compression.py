@@ -20,6 +20,7 @@ __all__ = [
     "MAX_ZSTD_WINDOW",
     "DecompressionError",
     "OverLimitError",
+    "XERIAL_MAGIC",
     "decompress",
     "isal_zlib_or_none",
     "stream_words",
@@ -29,7 +30,7 @@ __all__ = [
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
-_XERIAL: Final = b"\x82SNAPPY\x00"
+XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 
 _XERIAL_HEADER: Final = 16
 
@@ -188,7 +189,7 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
 
 
 def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
-    if len(payload) < _XERIAL_HEADER or bytes(payload[:8]) != _XERIAL:
+    if len(payload) < _XERIAL_HEADER or bytes(payload[:8]) != XERIAL_MAGIC:
         return _snappy_block(payload, limit)
     out = bytearray()
     position, end = _XERIAL_HEADER, len(payload)
