@@ -7,6 +7,7 @@ coordinator's topic that Kafka's hash gave the old one, so that a record stays i
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Mapping
 from enum import StrEnum
 from typing import Final
 
@@ -16,7 +17,7 @@ from kafkalog.segments.internal_blocks import TOPICS
 
 __all__ = ["NameKind", "Names", "NewNames", "coordinator_partition"]
 
-_TRIES: Final = 4096  # of letters and digits, then as many of any printable character
+_TRIES: Final = 1 << 14  # of letters and digits, then as many of any printable character
 _PRINTABLE: Final = bytes(33 + number % 94 for number in range(256))
 _LETTERS: Final = bytes(b"abcdefghijklmnopqrstuvwxyz0123456789"[number % 36] for number in range(256))
 
@@ -54,10 +55,10 @@ def coordinator_partition(name: bytes, partitions: int) -> int:
 class NewNames:
     """The names of one redaction: what it did with each.
 
-    `partitions` are those of the topic that a kind of name is hashed to.
+    `partitions` are how many the topic has that a kind of name is hashed to; more than one number where it is not known.
     """
 
-    def __init__(self, names: Names, salt: bytes, partitions: dict[NameKind, int]) -> None:
+    def __init__(self, names: Names, salt: bytes, partitions: Mapping[NameKind, Collection[int]]) -> None:
         self.names = names
         self.made: dict[NameKind, dict[bytes, bytes]] = defaultdict(dict)
         self._partitions = partitions
@@ -75,12 +76,13 @@ class NewNames:
         return known
 
     def _new(self, kind: NameKind, name: bytes) -> bytes:
-        partitions = self._partitions.get(kind, 1)
-        wanted = coordinator_partition(name, partitions)
+        wanted = {total: coordinator_partition(name, total) for total in self._partitions.get(kind, ())}
         for number in range(2 * _TRIES):
             letters = _LETTERS if number < _TRIES or kind is NameKind.TOPIC else _PRINTABLE
             made = self._keyed[kind].digest(number.to_bytes(2, "big") + name, len(name)).translate(letters)
-            if coordinator_partition(made, partitions) == wanted and made not in self._taken[kind] and made != name:
+            if made == name or made in self._taken[kind]:
+                continue
+            if all(coordinator_partition(made, total) == partition for total, partition in wanted.items()):
                 return made
         raise UnsupportedError(
             f"no other name of {len(name)} bytes is left for a {kind.value} that Kafka's hash gives the same partition:"

@@ -1,0 +1,179 @@
+"""The small files beside segments written again: numbers, ids and names pass, in the places that Kafka gives them.
+
+What is damaged keeps its length and the shape of its lines, not its characters.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from kafkalog.files.names import FileKind
+from kafkalog.kafka.layout import (
+    ABORTED_TXN,
+    OFFSET_INDEX_ENTRY,
+    TIME_INDEX_ENTRY,
+)
+from kafkalog.kafka.snapshot import ProducerState, producer_snapshot
+from kafkalog.redaction.keyed_bytes import KeyedBytes
+from kafkalog.redaction.new_names import NameKind, NewNames
+from kafkalog.redaction.rewritten_segment import Places
+
+__all__ = ["SideBytes", "new_index"]
+
+_UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
+_NUMBER: Final = re.compile(r"-?\d{1,20}")
+_TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_DATE: Final = re.compile(r"#\w{3} \w{3} \d{2} \d{2}:\d{2}:\d{2} [A-Z]{1,5}(?:[+-]\d{2}:\d{2})? \d{4}")
+_SEEN: Final = re.compile(r"[^\s:#=]")  # what a damaged line loses
+_LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
+_HIGHEST_NUMBER: Final = 2**53  # above every offset and producer id that a broker reaches
+_HIGHEST_TIME: Final = 2**43  # ms: the year 2248
+_STATE_VERSION: Final = re.compile(r"\d{1,2}")
+_PROPERTIES: Final[dict[str, re.Pattern[str]]] = {
+    "version": _NUMBER,
+    "broker.id": _NUMBER,
+    "node.id": _NUMBER,
+    "directory.id": _UUID,
+}
+
+
+class SideBytes:
+    """Makes side files anew by their kind."""
+
+    def __init__(self, salt: bytes, names: NewNames) -> None:
+        self._names = names
+        self._texts = KeyedBytes(salt, "side-file")
+        self._kinds: dict[FileKind, Callable[[bytes], bytes]] = {
+            FileKind.OFFSET_CHECKPOINT: self._offsets,
+            FileKind.LEADER_EPOCH_CHECKPOINT: self._epochs,
+            FileKind.PARTITION_METADATA: self._partition_metadata,
+            FileKind.META_PROPERTIES: self._properties,
+            FileKind.QUORUM_STATE: self._quorum_state,
+            FileKind.PRODUCER_SNAPSHOT: _snapshot,
+        }
+
+    def of(self, kind: FileKind, data: bytes) -> bytes | None:
+        """Return the file's new bytes, None for a kind that does not pass."""
+        make = self._kinds.get(kind)
+        return None if make is None else make(data)
+
+    def _offsets(self, data: bytes) -> bytes:
+        return _each_line(data, self._offset_line)
+
+    def _offset_line(self, line: str, number: int) -> str | None:
+        if number < 2:
+            return line if _NUMBER.fullmatch(line) else None
+        parts = re.split(r"(\s+)", line)
+        if len(parts) != 5 or not (_NUMBER.fullmatch(parts[2]) and _NUMBER.fullmatch(parts[4])):
+            return None
+        if not _TOPIC.fullmatch(parts[0]):
+            return None
+        parts[0] = self._names.of(NameKind.TOPIC, parts[0].encode()).decode()
+        return "".join(parts)
+
+    def _epochs(self, data: bytes) -> bytes:
+        return _each_line(data, lambda line, _: line if all(map(_NUMBER.fullmatch, line.split())) else None)
+
+    def _partition_metadata(self, data: bytes) -> bytes:
+        def line_of(line: str, number: int) -> str | None:
+            key, colon, value = line.partition(": ")
+            known = {"version": _STATE_VERSION, "topic_id": _UUID}.get(key)
+            return line if known is not None and colon and known.fullmatch(value) and number < 2 else None
+
+        return _each_line(data, line_of)
+
+    def _properties(self, data: bytes) -> bytes:
+        def line_of(line: str, _: int) -> str | None:
+            if line == "#" or not line or _DATE.fullmatch(line):
+                return line
+            key, equals, value = line.partition("=")
+            if key == "cluster.id" and equals and _SEEN.match(value):
+                return line if _UUID.fullmatch(value) else f"{key}={self._texts.text_like(value.encode()).decode()}"
+            known = _PROPERTIES.get(key)
+            return line if known is not None and equals and known.fullmatch(value) else None
+
+        return _each_line(data, line_of, "iso-8859-1")
+
+    def _quorum_state(self, data: bytes) -> bytes:
+        """Return Kafka's own fields of the one JSON object; of anything else the shape."""
+        try:
+            text = data.decode()
+            state, end = json.JSONDecoder().raw_decode(text)
+        except (ValueError, RecursionError):
+            return _each_line(data, lambda line, _: None)
+        if not isinstance(state, dict):
+            return _each_line(data, lambda line, _: None)
+        passed = {key: value for key, value in state.items() if _passes(key, value)}
+        return json.dumps(passed, separators=(",", ":")).encode() if passed != state or end != len(text) else data
+
+
+def _passes(key: str, value: Any) -> bool:
+    if key in ("clusterId", "votedDirectoryId"):
+        return isinstance(value, str) and (not value or _UUID.fullmatch(value) is not None)
+    if key == "currentVoters":
+        return isinstance(value, list) and all(
+            isinstance(one, dict) and list(one) == ["voterId"] and _is_number(one["voterId"]) for one in value
+        )
+    known = ("leaderId", "leaderEpoch", "votedId", "appliedOffset", "data_version")
+    return key in known and _is_number(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+def _each_line(data: bytes, line_of: Callable[[str, int], str | None], encoding: str = "utf-8") -> bytes:
+    """Return the lines that pass, and of the others the shape; `line_of` is given a line without its end."""
+    made = []
+    for number, found in enumerate(_LINES.findall(data.decode(encoding, "replace"))):
+        line = found.rstrip("\r\n")
+        passed = line_of(line, number) if line else line
+        made.append((_SEEN.sub("x", line) if passed is None else passed) + found[len(line) :])
+    return "".join(made).encode(encoding, "replace")
+
+
+def _snapshot(data: bytes) -> bytes:
+    """Return a whole producer snapshot whose numbers a broker can have written; zeros of the same length otherwise."""
+    read = producer_snapshot(data)
+    return bytes(len(data)) if read.wrong or not all(map(_is_possible, read.entries)) else data
+
+
+def _is_possible(state: ProducerState) -> bool:
+    numbers = (state.producer_id, state.last_offset, state.current_txn_first_offset, state.timestamp)
+    return all(-1 <= number < _HIGHEST_NUMBER for number in numbers)
+
+
+def new_index(kind: FileKind, data: bytes, base_offset: int, places: Places) -> bytes:
+    """Return an index with the positions of the batches as they are now.
+
+    An entry passes if its numbers can be those of its segment; another becomes zeros.
+    """
+    layout = {
+        FileKind.OFFSET_INDEX: OFFSET_INDEX_ENTRY,
+        FileKind.TIME_INDEX: TIME_INDEX_ENTRY,
+        FileKind.TXN_INDEX: ABORTED_TXN,
+    }[kind]
+    size = layout.size
+    used = -(-len(data.rstrip(b"\0")) // size) if kind is not FileKind.TXN_INDEX else len(data) // size
+    reach = max(0, places.last_offset - base_offset)
+    made = bytearray(len(data))
+    for at in range(0, min(used, len(data) // size) * size, size):
+        entry = layout.packed.unpack_from(data, at)
+        if kind is FileKind.OFFSET_INDEX:
+            relative, position = entry
+            if 0 <= relative <= reach and 0 <= position < max(places.original_size, 1):
+                layout.packed.pack_into(made, at, relative, places.now(position))
+        elif kind is FileKind.TIME_INDEX:
+            timestamp, relative = entry
+            is_known = timestamp in places.timestamps or -1 <= timestamp < _HIGHEST_TIME
+            if is_known and 0 <= relative <= reach:
+                made[at : at + size] = data[at : at + size]
+        else:
+            version, producer_id, *offsets = entry
+            is_known = producer_id in places.producers or 0 <= producer_id < _HIGHEST_NUMBER
+            if version in (0, 1) and is_known and all(-1 <= offset < _HIGHEST_NUMBER for offset in offsets):
+                made[at : at + size] = data[at : at + size]
+    return bytes(made)
