@@ -21,6 +21,7 @@ __all__ = [
     "DecompressionError",
     "OverLimitError",
     "XERIAL_MAGIC",
+    "bytes_after_gzip",
     "decompress",
     "isal_zlib_or_none",
     "stream_words",
@@ -334,7 +335,7 @@ def stream_words(codec: int, payload: memoryview, size: int) -> Iterator[tuple[s
     if codec == LZ4:
         yield from _lz4_oddities(payload)
     elif codec == GZIP and int.from_bytes(payload[-4:], "little") != size & 0xFFFFFFFF:
-        rest = _after_gzip(payload)  # several members, or bytes after the last one
+        rest = bytes_after_gzip(payload)  # several members, or bytes after the last one
         if rest:
             yield "compressed-stream-rest", f"{rest} bytes after the gzip stream's end"
 
@@ -357,7 +358,7 @@ def _lz4_oddities(payload: memoryview) -> Iterator[tuple[str, str]]:
         at += block + (4 if flags & _BLOCK_SUMS else 0)
 
 
-def _after_gzip(payload: memoryview) -> int:
+def bytes_after_gzip(payload: memoryview) -> int:
     """Return how many bytes follow the last gzip member; Java's reader reads all members."""
     at = 0
     while bytes(payload[at : at + 2]) == b"\x1f\x8b":

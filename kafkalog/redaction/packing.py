@@ -5,7 +5,7 @@ from __future__ import annotations
 import gzip
 from typing import Any, Final
 
-from kafkalog.kafka.compression import XERIAL_MAGIC
+from kafkalog.kafka.compression import XERIAL_MAGIC, bytes_after_gzip
 
 __all__ = ["compress"]
 
@@ -14,9 +14,9 @@ _GZIP_LEVEL: Final = 6
 
 
 def compress(codec: int, data: bytes | bytearray, original: memoryview) -> bytes:
-    """Pack `data` with a codec, snappy in the framing that the `original` stream has."""
+    """Pack `data` with a codec, snappy in the framing of the `original`; zeros for the bytes after its stream's end."""
     if codec == 1:
-        return _gzip(data)
+        return gzip.compress(data, _GZIP_LEVEL, mtime=0) + bytes(bytes_after_gzip(original))
     if codec == 2:
         return _snappy(data, original)
     if codec == 3:
@@ -25,14 +25,22 @@ def compress(codec: int, data: bytes | bytearray, original: memoryview) -> bytes
         packed: bytes = lz4.frame.compress(
             data, block_linked=False, store_size=False, block_size=lz4.frame.BLOCKSIZE_MAX64KB
         )
-        return packed
+        return packed + bytes(_after_lz4(original))
     import zstandard
 
     return zstandard.ZstdCompressor(write_content_size=False, write_checksum=False).compress(data)
 
 
-def _gzip(data: bytes | bytearray) -> bytes:
-    return gzip.compress(data, _GZIP_LEVEL, mtime=0)
+def _after_lz4(payload: memoryview) -> int:
+    """Return how many bytes follow the frame; Kafka reads none of them."""
+    import lz4.frame
+
+    decoder = lz4.frame.LZ4FrameDecompressor()
+    try:
+        decoder.decompress(payload)
+    except RuntimeError:  # a frame of magic 0, whose checksum is of more bytes
+        return 0
+    return len(decoder.unused_data or b"")
 
 
 def _snappy(data: bytes | bytearray, original: memoryview) -> bytes:

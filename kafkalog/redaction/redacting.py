@@ -34,7 +34,7 @@ from kafkalog.bundles.bundle_manifest import (
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import open_tree
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SEGMENTS, STATE_TOPIC, FileKind, parse_name
+from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SEGMENTS, STATE_TOPIC, FileKind, local_path, parse_name
 from kafkalog.files.opening import read_small
 from kafkalog.files.recognition import DirectoryKind, partition_name, recognized
 from kafkalog.files.tree import DirectoryEntry
@@ -85,7 +85,8 @@ class Redaction:
     """What was done. Sizes are bytes; `zeroed_bytes` had something in them, and are zeros now.
 
     `unknown_records` counts the records of internal topics of which only types and versions passed; `new_names` are the
-    names by their kinds, the old before the new: they stay at home.
+    names by their kinds, the old before the new, and `nodes` the directories of the output by those they were: both stay
+    at home.
     """
 
     files: list[BundleFile] = field(default_factory=list)
@@ -96,6 +97,7 @@ class Redaction:
     moved_files: int = 0
     unknown_records: int = 0
     new_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    nodes: dict[str, str] = field(default_factory=dict)
 
 
 def redact(bundle: str, out: Path, choice: RedactionChoice | None = None) -> Redaction:
@@ -142,6 +144,7 @@ class _Redacting:
 
     def node(self, place: str, name: str) -> None:
         """Write a log directory, or a partition's directory that was given alone."""
+        self.done.nodes[place] = f"{BUNDLE_DATA}/{name}"
         entries = _sorted(place)
         own = os.path.basename(os.path.abspath(place))
         if recognized(open_tree(place), own, entries) is DirectoryKind.PARTITION:
@@ -222,7 +225,7 @@ class _Redacting:
         name, kind = entry.name, parse_name(entry.name).kind
         if name in _STATE_FILES and partition is None:
             data = read_small(entry.path)
-            self._write_small(f"{folder}/{name}", data if _CLEAN.fullmatch(data) else b"", len(data))
+            self._write_small(entry.path, f"{folder}/{name}", data if _CLEAN.fullmatch(data) else b"", len(data))
         elif not _name_passes(name, kind):
             self.leave_out(f"{folder}/(a file)", f"kafkalog does not know this kind of file: {entry.size} bytes")
         elif kind in SEGMENTS:
@@ -235,14 +238,14 @@ class _Redacting:
             number = parse_name(name).offset or 0
             beside = _segment_of(name, partition[1])
             made = bytes(len(data)) if beside is None else new_index(kind, data, number, beside)
-            self._write_small(f"{folder}/{name}", made, len(data))
+            self._write_small(entry.path, f"{folder}/{name}", made, len(data))
         else:
             data = read_small(entry.path)
             made = self._side.of(kind, data)
             if made is None:
                 self.leave_out(f"{folder}/(a file)", "kafkalog does not know what is in it")
             else:
-                self._write_small(f"{folder}/{name}", made, len(data))
+                self._write_small(entry.path, f"{folder}/{name}", made, len(data))
 
     def _segment(self, source: str, path: str, internal: Any) -> Places:
         """Write a segment again, and note what moved and what became zeros."""
@@ -252,6 +255,7 @@ class _Redacting:
             sparse = _Sparse(file, digest)
             places = rewrite(source, sparse.write, self._contents, internal, self._choice.limits)
             sparse.end()
+        _same_time(source, target)
         self._count(path, places.original_size, places.size, digest.hexdigest())
         for zeroed in places.zeroed:
             if self._choice.damaged is Damaged.REFUSE:
@@ -267,7 +271,7 @@ class _Redacting:
                 self._row(POSITIONS, {"path": path, **batch._asdict()})
         return places
 
-    def _write_small(self, path: str, data: bytes, original: int) -> None:
+    def _write_small(self, source: str, path: str, data: bytes, original: int) -> None:
         target = self._out / path
         target.parent.mkdir(parents=True, exist_ok=True)
         digest = hashlib.sha256()
@@ -275,6 +279,7 @@ class _Redacting:
             sparse = _Sparse(file, digest)
             sparse.write(data)
             sparse.end()
+        _same_time(source, target)
         self._count(path, original, len(data), digest.hexdigest())
 
     def _count(self, path: str, original: int, size: int, sha256: str) -> None:
@@ -308,6 +313,12 @@ class _Sparse:
     def end(self) -> None:
         """Give the file its size, also where it ends in a hole."""
         self._file.truncate(self._size)
+
+
+def _same_time(source: str, target: Path) -> None:
+    """Give a file the time of the one that it stands for: audits ask when a copy was made."""
+    with suppress(OSError):
+        os.utime(target, ns=(0, os.stat(local_path(source)).st_mtime_ns))
 
 
 def _partitions(nodes: list[LogDirectory]) -> dict[NameKind, tuple[int, ...]]:

@@ -7,6 +7,7 @@ positions.
 
 from __future__ import annotations
 
+import os
 import struct
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
@@ -14,7 +15,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from kafkalog.files.limits import Limits
-from kafkalog.files.opening import open_source
+from kafkalog.files.names import parse_name
+from kafkalog.files.opening import Source, open_source
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, CellTable, set_size
 from kafkalog.kafka.compression import DecompressionError, OverLimitError, decompress
 from kafkalog.kafka.internal_topics import Internal
@@ -33,6 +35,10 @@ __all__ = ["BatchPlace", "Contents", "Places", "ZeroedPlace", "rewrite"]
 
 _ROOM: Final = 1 << 13  # records that are decoded at once
 _ZEROS: Final = bytes(1 << 16)
+_STEP: Final = 1 << 20
+_MOST_OFFSETS: Final = 1 << 31  # of a segment
+_HIGHEST_TIME: Final = 1 << 43  # ms: the year 2248
+_HIGHEST_PRODUCER: Final = 1 << 53
 _UINT32: Final = struct.Struct(">I")
 _CRC_AT: Final = buffers.CRC_AT
 _CHECKED_FROM: Final = buffers.ATTRIBUTES_AT
@@ -68,7 +74,6 @@ class Places:
     zeroed: list[ZeroedPlace] = field(default_factory=list)
     timestamps: set[int] = field(default_factory=set)
     producers: set[int] = field(default_factory=set)
-    first_offset: int = -1
     last_offset: int = -1
     original_size: int = 0
     size: int = 0
@@ -111,7 +116,8 @@ def rewrite(path: str, write: Write, contents: Contents, internal: Internal | No
     """
     source = open_source(path)
     try:
-        rewriting = _Rewriting(write, contents, internal, limits)
+        rewriting = _Rewriting(source, write, contents, internal, limits)
+        rewriting.places.last_offset = (parse_name(os.path.basename(path)).offset or 0) - 1
         for chunk in chunks_of_source(source, path, limits=limits):
             rewriting.take(chunk)
         rewriting.fill(source.size, "no-whole-batch")
@@ -125,8 +131,11 @@ def rewrite(path: str, write: Write, contents: Contents, internal: Internal | No
 class _Rewriting:
     """Writes chunk after chunk; `at` is how far the original is done."""
 
-    def __init__(self, write: Write, contents: Contents, internal: Internal | None, limits: Limits) -> None:
+    def __init__(
+        self, source: Source, write: Write, contents: Contents, internal: Internal | None, limits: Limits
+    ) -> None:
         self.places = Places()
+        self._source = source
         self._write = write
         self._contents = contents
         self._internal = internal
@@ -151,11 +160,15 @@ class _Rewriting:
             heads.set(buffers.SECTION_START, row, -1)
         bad = {row for row in whole if row not in packed and sections[row][0] < 0}
         self._redact(buf, heads, 0, heads.count, unpacked=False)
-        for row in whole:
+        for row in range(heads.count):
             position, size = heads.cell(buffers.POSITION, row), heads.cell(buffers.SIZE, row)
             if position < self._at:
                 continue
             at = position - start_of
+            if row not in sections:
+                self.fill(position, "no-whole-batch")
+                self.fill(position + size, "crc-mismatch")
+                continue
             head_size = RECORD_BATCH.size if heads.cell(buffers.MAGIC, row) > 1 else 0
             self.fill(position, "no-whole-batch")
             if row in packed:
@@ -171,16 +184,29 @@ class _Rewriting:
             self._put(made, heads, row)
 
     def fill(self, position: int, why: str) -> None:
-        """Write zeros for the original's bytes up to a position."""
+        """Write zeros for the original's bytes up to a position, but for the header of the batch that they begin with.
+
+        A header passes whose numbers can be those of the next batch: where a batch is torn or damaged stays visible.
+        """
         left = position - self._at
         if left <= 0:
             return
-        self.places.zeroed.append(ZeroedPlace(self._at, left, why))
+        head = self._source.read_bytes(self._at, min(left, RECORD_BATCH.size))
+        kept = _next_header(head, left, self.places.last_offset)
+        if kept or self._has_content(self._at, position):
+            self.places.zeroed.append(ZeroedPlace(self._at + len(kept), left - len(kept), why))
         self._at = position
         self.places.size += left
+        self._write(kept)
+        left -= len(kept)
         while left > 0:
             self._write(_ZEROS[:left])
             left -= len(_ZEROS)
+
+    def _has_content(self, start: int, stop: int) -> bool:
+        """Say whether there is a byte other than zero."""
+        steps = range(start, stop, _STEP)
+        return any(any(self._source.read_bytes(at, min(_STEP, stop - at))) for at in steps)
 
     def _put(self, made: bytearray, heads: CellTable, row: int) -> None:
         places, cell = self.places, heads.cell
@@ -330,6 +356,34 @@ class _Rewriting:
 _INT32: Final = struct.Struct(">i")
 _OLD_CRC_AT: Final = buffers.MESSAGE_CRC_AT
 _MAGIC_ATTRIBUTES: Final = buffers.MESSAGE_ATTRIBUTES_AT
+
+
+def _next_header(head: bytes, size: int, last_offset: int) -> bytes:
+    """Return the header of a batch of magic 2 that may follow, with a checksum that its zeros do not have.
+
+    Returns nothing where a number in it is none that a broker would write there.
+    """
+    if len(head) < RECORD_BATCH.size or head[buffers.MAGIC_AT] != 2:
+        return b""
+    (base, length, leader_epoch, _, _, attributes, delta, base_time, max_time, producer, epoch, sequence, count
+     ) = RECORD_BATCH.packed.unpack(head)  # fmt: skip
+    is_possible = (
+        last_offset < base < last_offset + _MOST_OFFSETS
+        and length >= RECORD_BATCH.size - buffers.LOG_OVERHEAD
+        and leader_epoch >= -1
+        and not attributes & buffers.UNUSED_BITS
+        and 0 <= count <= delta + 1
+        and all(-1 <= time < _HIGHEST_TIME for time in (base_time, max_time))
+        and -1 <= producer < _HIGHEST_PRODUCER
+        and epoch >= -1
+        and sequence >= -1
+    )
+    if not is_possible:
+        return b""
+    made = bytearray(head)
+    whole = made + bytes(max(0, min(size, length + buffers.LOG_OVERHEAD) - len(made)))
+    _UINT32.pack_into(made, _CRC_AT, headers.crc32c(whole, _CHECKED_FROM, len(whole)) ^ 1)
+    return bytes(made)
 
 
 def _content(message: memoryview, head: int) -> Iterator[memoryview | None]:
