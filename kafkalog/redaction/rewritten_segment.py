@@ -23,7 +23,7 @@ from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.layout import MESSAGE_V0, MESSAGE_V1, RECORD_BATCH
 from kafkalog.kernel import buffers, headers
 from kafkalog.kernel import records as kernel_records
-from kafkalog.redaction.internal_bytes import InternalBytes, Pair
+from kafkalog.redaction.internal_bytes import InternalBytes
 from kafkalog.redaction.keyed_bytes import KeyedBytes
 from kafkalog.redaction.new_names import NameKind, NewNames
 from kafkalog.redaction.packing import compress
@@ -31,14 +31,14 @@ from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import record_cells
 from kafkalog.segments.segment import chunks_of_source
 
-__all__ = ["BatchPlace", "Contents", "Places", "ZeroedPlace", "rewrite"]
+__all__ = ["HIGHEST_NUMBER", "HIGHEST_TIME", "BatchPlace", "Contents", "Places", "ZeroedPlace", "rewrite"]
 
 _ROOM: Final = 1 << 13  # records that are decoded at once
 _ZEROS: Final = bytes(1 << 16)
 _STEP: Final = 1 << 20
 _MOST_OFFSETS: Final = 1 << 31  # of a segment
-_HIGHEST_TIME: Final = 1 << 43  # ms: the year 2248
-_HIGHEST_PRODUCER: Final = 1 << 53
+HIGHEST_TIME: Final = 1 << 43  # ms: the year 2248
+HIGHEST_NUMBER: Final = 1 << 53  # above every offset and producer id that a broker reaches
 _UINT32: Final = struct.Struct(">I")
 _CRC_AT: Final = buffers.CRC_AT
 _CHECKED_FROM: Final = buffers.ATTRIBUTES_AT
@@ -354,6 +354,7 @@ class _Rewriting:
 
 
 _INT32: Final = struct.Struct(">i")
+_START: Final = struct.Struct(">qii")
 _OLD_CRC_AT: Final = buffers.MESSAGE_CRC_AT
 _MAGIC_ATTRIBUTES: Final = buffers.MESSAGE_ATTRIBUTES_AT
 
@@ -361,10 +362,15 @@ _MAGIC_ATTRIBUTES: Final = buffers.MESSAGE_ATTRIBUTES_AT
 def _next_header(head: bytes, size: int, last_offset: int) -> bytes:
     """Return the header of a batch of magic 2 that may follow, with a checksum that its zeros do not have.
 
-    Returns nothing where a number in it is none that a broker would write there.
+    Of a header that is cut the numbers up to the magic are returned, and nothing where a number is none that a broker
+    would write there.
     """
-    if len(head) < RECORD_BATCH.size or head[buffers.MAGIC_AT] != 2:
+    if len(head) < buffers.SIZE_UP_TO_MAGIC or head[buffers.MAGIC_AT] != 2:
         return b""
+    if len(head) < RECORD_BATCH.size:
+        base, length, leader_epoch = _START.unpack_from(head)
+        fits = last_offset < base < last_offset + _MOST_OFFSETS and 0 < length < _STEP and -1 <= leader_epoch < _STEP
+        return head[: buffers.SIZE_UP_TO_MAGIC] if fits else b""
     (base, length, leader_epoch, _, _, attributes, delta, base_time, max_time, producer, epoch, sequence, count
      ) = RECORD_BATCH.packed.unpack(head)  # fmt: skip
     is_possible = (
@@ -373,8 +379,8 @@ def _next_header(head: bytes, size: int, last_offset: int) -> bytes:
         and leader_epoch >= -1
         and not attributes & buffers.UNUSED_BITS
         and 0 <= count <= delta + 1
-        and all(-1 <= time < _HIGHEST_TIME for time in (base_time, max_time))
-        and -1 <= producer < _HIGHEST_PRODUCER
+        and all(-1 <= time < HIGHEST_TIME for time in (base_time, max_time))
+        and -1 <= producer < HIGHEST_NUMBER
         and epoch >= -1
         and sequence >= -1
     )

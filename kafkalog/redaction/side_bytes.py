@@ -19,7 +19,7 @@ from kafkalog.kafka.layout import (
 from kafkalog.kafka.snapshot import ProducerState, producer_snapshot
 from kafkalog.redaction.keyed_bytes import KeyedBytes
 from kafkalog.redaction.new_names import NameKind, NewNames
-from kafkalog.redaction.rewritten_segment import Places
+from kafkalog.redaction.rewritten_segment import HIGHEST_NUMBER, HIGHEST_TIME, Places
 
 __all__ = ["SideBytes", "new_index"]
 
@@ -29,8 +29,8 @@ _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _DATE: Final = re.compile(r"#\w{3} \w{3} \d{2} \d{2}:\d{2}:\d{2} [A-Z]{1,5}(?:[+-]\d{2}:\d{2})? \d{4}")
 _SEEN: Final = re.compile(r"[^\s:#=]")  # what a damaged line loses
 _LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
-_HIGHEST_NUMBER: Final = 2**53  # above every offset and producer id that a broker reaches
-_HIGHEST_TIME: Final = 2**43  # ms: the year 2248
+_OFFSETS_STEP: Final = 1 << 20  # offsets from one entry of an index to the next, at most
+_POSITIONS_STEP: Final = 1 << 24  # bytes
 _STATE_VERSION: Final = re.compile(r"\d{1,2}")
 _PROPERTIES: Final[dict[str, re.Pattern[str]]] = {
     "version": _NUMBER,
@@ -143,37 +143,76 @@ def _snapshot(data: bytes) -> bytes:
 
 def _is_possible(state: ProducerState) -> bool:
     numbers = (state.producer_id, state.last_offset, state.current_txn_first_offset, state.timestamp)
-    return all(-1 <= number < _HIGHEST_NUMBER for number in numbers)
+    return all(-1 <= number < HIGHEST_NUMBER for number in numbers)
 
 
 def new_index(kind: FileKind, data: bytes, base_offset: int, places: Places) -> bytes:
     """Return an index with the positions of the batches as they are now.
 
-    An entry passes if its numbers can be those of its segment; another becomes zeros.
+    An entry passes if its numbers can be those of its segment, also of one whose end was lost; another becomes zeros.
     """
-    layout = {
-        FileKind.OFFSET_INDEX: OFFSET_INDEX_ENTRY,
-        FileKind.TIME_INDEX: TIME_INDEX_ENTRY,
-        FileKind.TXN_INDEX: ABORTED_TXN,
+    layout, pass_entry = {
+        FileKind.OFFSET_INDEX: (OFFSET_INDEX_ENTRY, _OffsetEntries),
+        FileKind.TIME_INDEX: (TIME_INDEX_ENTRY, _TimeEntries),
+        FileKind.TXN_INDEX: (ABORTED_TXN, _AbortedEntries),
     }[kind]
-    size = layout.size
-    used = -(-len(data.rstrip(b"\0")) // size) if kind is not FileKind.TXN_INDEX else len(data) // size
-    reach = max(0, places.last_offset - base_offset)
-    made = bytearray(len(data))
-    for at in range(0, min(used, len(data) // size) * size, size):
-        entry = layout.packed.unpack_from(data, at)
-        if kind is FileKind.OFFSET_INDEX:
-            relative, position = entry
-            if 0 <= relative <= reach and 0 <= position < max(places.original_size, 1):
-                layout.packed.pack_into(made, at, relative, places.now(position))
-        elif kind is FileKind.TIME_INDEX:
-            timestamp, relative = entry
-            is_known = timestamp in places.timestamps or -1 <= timestamp < _HIGHEST_TIME
-            if is_known and 0 <= relative <= reach:
-                made[at : at + size] = data[at : at + size]
-        else:
-            version, producer_id, *offsets = entry
-            is_known = producer_id in places.producers or 0 <= producer_id < _HIGHEST_NUMBER
-            if version in (0, 1) and is_known and all(-1 <= offset < _HIGHEST_NUMBER for offset in offsets):
-                made[at : at + size] = data[at : at + size]
+    passing = pass_entry(base_offset, places)
+    size, made = layout.size, bytearray(len(data))
+    used = len(data) if kind is FileKind.TXN_INDEX else len(data.rstrip(b"\0"))
+    for at in range(0, min(-(-used // size), len(data) // size) * size, size):
+        if (entry := passing.now(layout.packed.unpack_from(data, at))) is not None:
+            layout.packed.pack_into(made, at, *entry)
     return bytes(made)
+
+
+class _OffsetEntries:
+    """Entries of an offset index, one after the other."""
+
+    def __init__(self, base_offset: int, places: Places) -> None:
+        self._places = places
+        self._reach = max(0, places.last_offset - base_offset)
+        self._before = (0, 0)
+
+    def now(self, entry: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Return an entry as it is now, None for one that no broker would write after those before."""
+        relative, position = entry
+        is_inside = 0 <= relative <= self._reach and 0 <= position < max(self._places.original_size, 1)
+        if not (is_inside or _follows(relative, self._before[0], _OFFSETS_STEP, position, self._before[1])):
+            return None
+        self._before = (relative, position)
+        return relative, self._places.now(position)
+
+
+class _TimeEntries:
+    """Entries of a time index, one after the other."""
+
+    def __init__(self, base_offset: int, places: Places) -> None:
+        self._timestamps = places.timestamps
+        self._reach = max(0, places.last_offset - base_offset)
+        self._before = 0
+
+    def now(self, entry: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Return the entry, None for one that no broker would write after those before."""
+        timestamp, relative = entry
+        is_time = timestamp in self._timestamps or -1 <= timestamp < HIGHEST_TIME
+        if not is_time or not 0 <= relative <= max(self._reach, self._before + _OFFSETS_STEP):
+            return None
+        self._before = max(self._before, relative)
+        return entry
+
+
+class _AbortedEntries:
+    """Entries of a transaction index."""
+
+    def __init__(self, _: int, places: Places) -> None:
+        self._producers = places.producers
+
+    def now(self, entry: tuple[int, ...]) -> tuple[int, ...] | None:
+        """Return the entry, None for one with numbers that no broker reaches."""
+        version, producer_id, *offsets = entry
+        is_known = producer_id in self._producers or 0 <= producer_id < HIGHEST_NUMBER
+        return entry if version == 0 and is_known and all(-1 <= one < HIGHEST_NUMBER for one in offsets) else None
+
+
+def _follows(offset: int, before: int, most: int, position: int, position_before: int) -> bool:
+    return before < offset <= before + most and position_before < position <= position_before + _POSITIONS_STEP

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -85,11 +85,11 @@ def _renaming(words: Mapping[str, str]) -> Rename:
 
 def differences_of_audits(original: Path, redacted: Path, done: Redaction) -> list[str]:
     """Each row that only one of the two has."""
-    names = {old: new for kind, made in done.new_names.items() if kind != "header" for old, new in made.items()}
-    places = {place: f"{redacted}/{node}" for place, node in done.nodes.items()}
+    names = {new: old for kind, made in done.new_names.items() if kind != "header" for old, new in made.items()}
+    places = {f"{redacted}/{node}": place for place, node in done.nodes.items()} | {f"{redacted}/data": f"{original}"}
     by_place, by_name = _renaming(places), _renaming(names)
     moved = done.moved_files > 0
-    before = said_of(original, lambda text: by_name(by_place(text)), moved=moved)
-    after = said_of(redacted / "data", lambda text: text, moved=moved)
+    before = said_of(original, lambda text: text, moved=moved)
+    after = said_of(redacted / "data", lambda text: by_name(by_place(text)), moved=moved)
     told = [f"- {row}" for row in before - after] + [f"+ {row}" for row in after - before]
     return sorted(told, key=lambda line: (line[2:], line[0]))
