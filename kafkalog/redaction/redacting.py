@@ -38,6 +38,7 @@ from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SEGMENTS, STATE_
 from kafkalog.files.opening import read_small
 from kafkalog.files.recognition import DirectoryKind, partition_name, recognized
 from kafkalog.files.tree import DirectoryEntry
+from kafkalog.files.watch import watch
 from kafkalog.log_dirs.log_directory import LogDirectory, open_log_directory
 from kafkalog.log_dirs.walk import search
 from kafkalog.quantities import by_number
@@ -85,8 +86,8 @@ class Redaction:
     """What was done. Sizes are bytes; `zeroed_bytes` had something in them, and are zeros now.
 
     `unknown_records` counts the records of internal topics of which only types and versions passed; `new_names` are the
-    names by their kinds, the old before the new, and `nodes` the directories of the output by those they were: both stay
-    at home.
+    names by their kinds, the old before the new, and `nodes` the directories of the output by those they were; `unread`
+    says what could not be read, `zeroed` which bytes became zeros. These four stay at home.
     """
 
     files: list[BundleFile] = field(default_factory=list)
@@ -98,6 +99,8 @@ class Redaction:
     unknown_records: int = 0
     new_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     nodes: dict[str, str] = field(default_factory=dict)
+    unread: list[str] = field(default_factory=list)
+    zeroed: list[str] = field(default_factory=list)
 
 
 def redact(bundle: str, out: Path, choice: RedactionChoice | None = None) -> Redaction:
@@ -111,14 +114,17 @@ def redact(bundle: str, out: Path, choice: RedactionChoice | None = None) -> Red
     found = search(open_tree(root), root)
     if not found.places:
         raise UnreadableError(found.message)
-    redacting = _Redacting(out, chosen, [open_log_directory(place) for place in found.places])
+    nodes = [open_log_directory(place) for place in found.places]
+    segments = [segment.size for node in nodes for partition in node.partitions for segment in partition.segments]
+    watch().begin(sum(segments), len(segments))
+    redacting = _Redacting(out, chosen, nodes)
     for number, place in enumerate(found.places, start=1):
         redacting.node(place, _node_name(root, place, number, chosen.names))
     if original is not None and os.path.isdir(os.path.join(bundle, BUNDLE_REMOTE)):
         redacting.leave_out(BUNDLE_REMOTE, "objects of a remote store are not redacted by this version")
     for finding in found.findings:
         if finding.code != "log-directories-below":
-            redacting.leave_out("a file or directory", f"it was not read: {finding.code}")
+            redacting.not_read("a file or directory", f"{finding.file}: {finding.message}")
     return redacting.finish(original)
 
 
@@ -152,7 +158,7 @@ class _Redacting:
             return
         for entry in entries:
             if entry.is_link:
-                self.leave_out(f"{BUNDLE_DATA}/{name}/(a symbolic link)", "links are not followed")
+                self.not_read(f"{BUNDLE_DATA}/{name}/(a symbolic link)", f"{entry.path}: a symbolic link: not followed")
             elif entry.is_directory:
                 self._partition(entry.path, entry.name, f"{BUNDLE_DATA}/{name}")
             else:
@@ -161,6 +167,11 @@ class _Redacting:
     def leave_out(self, source: str, why: str) -> None:
         """Say what is not in the output."""
         self.done.left_out.append(LeftOut(source, why))
+
+    def not_read(self, source: str, why: str) -> None:
+        """Say what could not be read: at home what it is, in the output that something is missing."""
+        self.done.unread.append(why)
+        self.leave_out(source, "it could not be read")
 
     def finish(self, original: BundleManifest | None) -> Redaction:
         """Write the tables, the manifest and the text about them."""
@@ -212,16 +223,30 @@ class _Redacting:
             aside = match[0] if match is not None else f".{'0' * 32}{named.suffix}"
         folder = f"{home}/{topic}-{named.partition}{aside}"
         places: dict[str, Places] = {}
-        entries = _sorted(place)
+        try:
+            entries = _sorted(place)
+        except UnreadableError as error:
+            self.not_read(folder, str(error))
+            return
         internal = TOPICS.get(named.topic)
         for entry in sorted(entries, key=lambda one: not parse_name(one.name).kind in SEGMENTS):
-            if entry.is_link or entry.is_directory:
-                self.leave_out(f"{folder}/(a link or directory)", "a broker has none in a partition's directory")
+            if entry.is_link:
+                self.not_read(f"{folder}/(a symbolic link)", f"{entry.path}: a symbolic link: not followed")
+            elif entry.is_directory:
+                self.leave_out(f"{folder}/(a directory)", "a broker has none in a partition's directory")
             else:
                 self._file(entry, folder, (internal, places))
 
     def _file(self, entry: DirectoryEntry, folder: str, partition: tuple[Any, dict[str, Places]] | None) -> None:
-        """Write one file, if what it is passes."""
+        """Write one file, if what it is passes and it can be read."""
+        try:
+            self._known_file(entry, folder, partition)
+        except UnreadableError as error:
+            self.not_read(f"{folder}/(a file)", str(error))
+            with suppress(FileNotFoundError):
+                (self._out / folder / entry.name).unlink()
+
+    def _known_file(self, entry: DirectoryEntry, folder: str, partition: tuple[Any, dict[str, Places]] | None) -> None:
         name, kind = entry.name, parse_name(entry.name).kind
         if name in _STATE_FILES and partition is None:
             data = read_small(entry.path)
@@ -264,6 +289,7 @@ class _Redacting:
                     f" bytes can't be redacted: --damaged {Damaged.ZERO} makes zeros of them"
                 )
             self.done.zeroed_bytes += zeroed.size
+            self.done.zeroed.append(f"{source}: {zeroed.size} bytes at position {zeroed.position}: {zeroed.why}")
             self._row(ZEROED, {"path": path, **zeroed._asdict()})
         if places.moved:
             self.done.moved_files += 1
