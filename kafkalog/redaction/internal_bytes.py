@@ -60,7 +60,7 @@ class InternalBytes:
         """Return a control record: markers and KRaft's own."""
         if key is None or len(key) < CONTROL_RECORD_KEY.size:
             return Pair(_zeros(key), _zeros(value))
-        version, number = CONTROL_RECORD_KEY.packed.unpack_from(key)
+        number = CONTROL_RECORD_KEY.read_field("type", key)
         name = CONTROL_MESSAGES.get(number) if number in set(ControlType) else None
         new_key = key[: CONTROL_RECORD_KEY.size] + bytes(len(key) - CONTROL_RECORD_KEY.size)
         if value is None:

@@ -55,7 +55,7 @@ def coordinator_partition(name: bytes, partitions: int) -> int:
 class NewNames:
     """The names of one redaction: what it did with each.
 
-    `partitions` are how many the topic has that a kind of name is hashed to; more than one number where it is not known.
+    `partitions` are how many the topic has that a kind of name is hashed to; several numbers where it is not known.
     """
 
     def __init__(self, names: Names, salt: bytes, partitions: Mapping[NameKind, Collection[int]]) -> None:
@@ -67,7 +67,11 @@ class NewNames:
 
     def of(self, kind: NameKind, name: bytes) -> bytes:
         """Return the name to write instead. Raises UnsupportedError if a short one leaves no other."""
-        if self.names is Names.KEEP or not name or (kind is NameKind.TOPIC and name.decode("utf-8", "replace") in TOPICS):
+        if (
+            self.names is Names.KEEP
+            or not name
+            or (kind is NameKind.TOPIC and name.decode("utf-8", "replace") in TOPICS)
+        ):
             return name
         known = self.made[kind].get(name)
         if known is None:

@@ -85,36 +85,30 @@ _FIELDS: Final[dict[tuple[str, str], Passing | NameKind]] = {
 }
 
 KNOWN_WORDS: Final = frozenset(
-    word.encode()
-    for word in (
-        "consumer connect share streams range roundrobin sticky cooperative-sticky stream default compatible sessioned"
-        " uniform simple user client-id ip producer_byte_rate consumer_byte_rate request_percentage"
-        " controller_mutation_rate connection_creation_rate metadata.version kraft.version transaction.version"
-        " group.version eligible.leader.replicas.version share.version streams.version PLAINTEXT SSL SASL_PLAINTEXT"
-        " SASL_SSL CONTROLLER INTERNAL EXTERNAL BROKER CLIENT REPLICATION kafka-cluster 0 1 2 3 4 5 6 7 8 9"
-    ).split()
-)  # fmt: skip
+    b"consumer connect share streams range roundrobin sticky cooperative-sticky stream default compatible sessioned"
+    b" uniform simple user client-id ip producer_byte_rate consumer_byte_rate request_percentage"
+    b" controller_mutation_rate connection_creation_rate metadata.version kraft.version transaction.version"
+    b" group.version eligible.leader.replicas.version share.version streams.version PLAINTEXT SSL SASL_PLAINTEXT"
+    b" SASL_SSL CONTROLLER INTERNAL EXTERNAL BROKER CLIENT REPLICATION kafka-cluster 0 1 2 3 4 5 6 7 8 9".split()
+)
 
 # Settings that an audit reads, and those that say how a log was written.
 _SETTINGS: Final = frozenset(
-    word.encode()
-    for word in (
-        "cleanup.policy compression.type delete.retention.ms file.delete.delay.ms flush.messages flush.ms"
-        " index.interval.bytes local.retention.bytes local.retention.ms max.compaction.lag.ms max.message.bytes"
-        " message.format.version message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms"
-        " min.insync.replicas preallocate remote.copy.lag.bytes remote.copy.lag.ms remote.log.copy.disable"
-        " remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms segment.bytes"
-        " segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable"
-        " message.timestamp.difference.max.ms message.timestamp.before.max.ms message.timestamp.after.max.ms"
-        " log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms log.cleaner.enable"
-        " log.cleaner.io.buffer.load.factor log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio"
-        " log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy log.local.retention.bytes"
-        " log.local.retention.ms log.retention.bytes log.retention.hours log.retention.minutes log.retention.ms"
-        " log.roll.hours log.roll.ms log.segment.bytes producer.id.expiration.ms remote.log.copy.lag.bytes"
-        " remote.log.copy.lag.ms transaction.max.timeout.ms consumer.session.timeout.ms"
-        " consumer.heartbeat.interval.ms share.auto.offset.reset share.isolation.level"
-    ).split()
-)  # fmt: skip
+    b"cleanup.policy compression.type delete.retention.ms file.delete.delay.ms flush.messages flush.ms"
+    b" index.interval.bytes local.retention.bytes local.retention.ms max.compaction.lag.ms max.message.bytes"
+    b" message.format.version message.timestamp.type min.cleanable.dirty.ratio min.compaction.lag.ms"
+    b" min.insync.replicas preallocate remote.copy.lag.bytes remote.copy.lag.ms remote.log.copy.disable"
+    b" remote.log.delete.on.disable remote.storage.enable retention.bytes retention.ms segment.bytes"
+    b" segment.index.bytes segment.jitter.ms segment.ms unclean.leader.election.enable"
+    b" message.timestamp.difference.max.ms message.timestamp.before.max.ms message.timestamp.after.max.ms"
+    b" log.cleaner.backoff.ms log.cleaner.dedupe.buffer.size log.cleaner.delete.retention.ms log.cleaner.enable"
+    b" log.cleaner.io.buffer.load.factor log.cleaner.max.compaction.lag.ms log.cleaner.min.cleanable.ratio"
+    b" log.cleaner.min.compaction.lag.ms log.cleaner.threads log.cleanup.policy log.local.retention.bytes"
+    b" log.local.retention.ms log.retention.bytes log.retention.hours log.retention.minutes log.retention.ms"
+    b" log.roll.hours log.roll.ms log.segment.bytes producer.id.expiration.ms remote.log.copy.lag.bytes"
+    b" remote.log.copy.lag.ms transaction.max.timeout.ms consumer.session.timeout.ms"
+    b" consumer.heartbeat.interval.ms share.auto.offset.reset share.isolation.level".split()
+)
 _NUMBER: Final = re.compile(rb"-?\d{1,19}(?:\.\d{1,6})?")
 _VALUES: Final = frozenset(
     b"true false compact delete compact,delete delete,compact CreateTime LogAppendTime producer uncompressed none gzip"

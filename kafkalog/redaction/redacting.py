@@ -229,7 +229,7 @@ class _Redacting:
             self.not_read(folder, str(error))
             return
         internal = TOPICS.get(named.topic)
-        for entry in sorted(entries, key=lambda one: not parse_name(one.name).kind in SEGMENTS):
+        for entry in sorted(entries, key=lambda one: parse_name(one.name).kind not in SEGMENTS):
             if entry.is_link:
                 self.not_read(f"{folder}/(a symbolic link)", f"{entry.path}: a symbolic link: not followed")
             elif entry.is_directory:
@@ -262,8 +262,8 @@ class _Redacting:
             data = read_small(entry.path)
             number = parse_name(name).offset or 0
             beside = _segment_of(name, partition[1])
-            made = bytes(len(data)) if beside is None else new_index(kind, data, number, beside)
-            self._write_small(entry.path, f"{folder}/{name}", made, len(data))
+            index = bytes(len(data)) if beside is None else new_index(kind, data, number, beside)
+            self._write_small(entry.path, f"{folder}/{name}", index, len(data))
         else:
             data = read_small(entry.path)
             made = self._side.of(kind, data)
@@ -387,10 +387,10 @@ def _text(data: bytes) -> str:
 
 
 _README: Final = f"""\
-This is evidence from Kafka brokers, redacted by kafkalog {VERSION}: log directories below {BUNDLE_DATA}/, as brokers have them.
+This is evidence from Kafka brokers, redacted by kafkalog {VERSION}: log directories below {BUNDLE_DATA}/.
 
-Keys, values and header values are other bytes of the same length. {BUNDLE} says what else was changed, and what was left
-out. To audit it:
+Keys, values and header values are other bytes of the same length. {BUNDLE} says what else was changed, and
+what was left out. To audit it:
 
     kafkalog txn-audit {BUNDLE_DATA}
 """

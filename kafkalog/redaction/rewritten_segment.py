@@ -1,8 +1,7 @@
 """A segment, or a KRaft snapshot, written again batch by batch: other contents, right checksums.
 
 Whole batches alone are written again: those whose checksum matches and whose records can all be read. All other bytes
-become zeros of the same length. A batch that is compressed may get another size, so that the batches after it have other
-positions.
+become zeros of the same length. A compressed batch may get another size: the batches after it have other positions.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from typing import Final, NamedTuple
 
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import parse_name
-from kafkalog.files.opening import Source, open_source
+from kafkalog.files.opening import SizedSource, open_source
 from kafkalog.kafka.batch import CODEC_MASK, CONTROL, CellTable, set_size
 from kafkalog.kafka.compression import DecompressionError, OverLimitError, decompress
 from kafkalog.kafka.internal_topics import Internal
@@ -132,10 +131,11 @@ class _Rewriting:
     """Writes chunk after chunk; `at` is how far the original is done."""
 
     def __init__(
-        self, source: Source, write: Write, contents: Contents, internal: Internal | None, limits: Limits
+        self, source: SizedSource, write: Write, contents: Contents, internal: Internal | None, limits: Limits
     ) -> None:
         self.places = Places()
         self._source = source
+        self._size = source.size
         self._write = write
         self._contents = contents
         self._internal = internal
@@ -166,13 +166,12 @@ class _Rewriting:
                 continue
             at = position - start_of
             if row not in sections:
-                self.fill(position, "no-whole-batch")
-                self.fill(position + size, "crc-mismatch")
+                self.fill(min(position, self._size), "no-whole-batch")  # the next one begins with its header
                 continue
             head_size = RECORD_BATCH.size if heads.cell(buffers.MAGIC, row) > 1 else 0
             self.fill(position, "no-whole-batch")
             if row in packed:
-                made = self._packed(original[at : at + size], heads, row, sections[row])
+                made = self._packed(original[at : at + size], heads, row)
             elif row in bad or heads.cell(buffers.ERROR, row):
                 made = None
             else:
@@ -219,9 +218,7 @@ class _Rewriting:
         places.size += len(made)
         self._at = position + size
 
-    def _packed(
-        self, batch: memoryview, heads: CellTable, row: int, section: tuple[int, int]
-    ) -> bytearray | None:
+    def _packed(self, batch: memoryview, heads: CellTable, row: int) -> bytearray | None:
         """Return a compressed batch with other contents, None if its records can't be read."""
         if heads.cell(buffers.MAGIC, row) < 2:
             return self._wrapper(batch, heads.cell(buffers.MAGIC, row))
@@ -288,7 +285,8 @@ class _Rewriting:
             made = internal.record(self._internal, key, value)
         for was, at, now in ((key, key_at, made.key), (value, value_at, made.value)):
             if was is not None:
-                assert now is not None and len(now) == len(was)
+                assert now is not None
+                assert len(now) == len(was)
                 data[at : at + len(was)] = now
 
     def _redact_headers(self, data: bytearray, at: int, count: int) -> None:

@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from kafkalog.files.names import FileKind
 from kafkalog.kafka.layout import (
     ABORTED_TXN,
+    Layout,
     OFFSET_INDEX_ENTRY,
     TIME_INDEX_ENTRY,
 )
@@ -103,9 +104,9 @@ class SideBytes:
             text = data.decode()
             state, end = json.JSONDecoder().raw_decode(text)
         except (ValueError, RecursionError):
-            return _each_line(data, lambda line, _: None)
+            return _each_line(data, _no_line)
         if not isinstance(state, dict):
-            return _each_line(data, lambda line, _: None)
+            return _each_line(data, _no_line)
         passed = {key: value for key, value in state.items() if _passes(key, value)}
         return json.dumps(passed, separators=(",", ":")).encode() if passed != state or end != len(text) else data
 
@@ -119,6 +120,10 @@ def _passes(key: str, value: Any) -> bool:
         )
     known = ("leaderId", "leaderEpoch", "votedId", "appliedOffset", "data_version")
     return key in known and _is_number(value)
+
+
+def _no_line(_: str, __: int) -> None:
+    """Let no line pass."""
 
 
 def _is_number(value: Any) -> bool:
@@ -151,18 +156,20 @@ def new_index(kind: FileKind, data: bytes, base_offset: int, places: Places) -> 
 
     An entry passes if its numbers can be those of its segment, also of one whose end was lost; another becomes zeros.
     """
-    layout, pass_entry = {
-        FileKind.OFFSET_INDEX: (OFFSET_INDEX_ENTRY, _OffsetEntries),
-        FileKind.TIME_INDEX: (TIME_INDEX_ENTRY, _TimeEntries),
-        FileKind.TXN_INDEX: (ABORTED_TXN, _AbortedEntries),
-    }[kind]
-    passing = pass_entry(base_offset, places)
+    layout, entries = _INDEXES[kind]
+    passing = entries(base_offset, places)
     size, made = layout.size, bytearray(len(data))
     used = len(data) if kind is FileKind.TXN_INDEX else len(data.rstrip(b"\0"))
     for at in range(0, min(-(-used // size), len(data) // size) * size, size):
         if (entry := passing.now(layout.packed.unpack_from(data, at))) is not None:
             layout.packed.pack_into(made, at, *entry)
     return bytes(made)
+
+
+class _Entries(Protocol):
+    """Entries of an index, one after the other."""
+
+    def now(self, entry: tuple[int, ...], /) -> tuple[int, ...] | None: ...
 
 
 class _OffsetEntries:
@@ -212,6 +219,13 @@ class _AbortedEntries:
         version, producer_id, *offsets = entry
         is_known = producer_id in self._producers or 0 <= producer_id < HIGHEST_NUMBER
         return entry if version == 0 and is_known and all(-1 <= one < HIGHEST_NUMBER for one in offsets) else None
+
+
+_INDEXES: Final[dict[FileKind, tuple[Layout, Callable[[int, Places], _Entries]]]] = {
+    FileKind.OFFSET_INDEX: (OFFSET_INDEX_ENTRY, _OffsetEntries),
+    FileKind.TIME_INDEX: (TIME_INDEX_ENTRY, _TimeEntries),
+    FileKind.TXN_INDEX: (ABORTED_TXN, _AbortedEntries),
+}
 
 
 def _follows(offset: int, before: int, most: int, position: int, position_before: int) -> bool:

@@ -21,9 +21,30 @@ from kafkalog.tables import TABLES
 
 __all__ = ["differences_of_audits", "said_of"]
 
-_REDACTED: Final = {"message", "metadata", "members", "id", "key", "value", "needed", "found", "sha256", "remedy", "input"}
+_REDACTED: Final = {
+    "message",
+    "metadata",
+    "members",
+    "id",
+    "key",
+    "value",
+    "needed",
+    "found",
+    "sha256",
+    "remedy",
+    "input",
+}
 _PLACES: Final = {"position", "size_bytes", "length", "good_bytes"}
-_WORDS: Final = {"code", "kind", "state", "cause", "severity", "certainty", "protocol_type", "protocol"}  # kafkalog's own
+_WORDS: Final = {
+    "code",
+    "kind",
+    "state",
+    "cause",
+    "severity",
+    "certainty",
+    "protocol_type",
+    "protocol",
+}  # kafkalog's own
 _AUDITED: Final = (
     "transactions", "partitions", "gaps", "leaders", "findings", "coordinator", "producers", "visible",
 )  # fmt: skip

@@ -97,8 +97,8 @@ def _mark(folder: Path, done: Redaction) -> None:
 def _say(done: Redaction, target: Target) -> None:
     """Say what was written, and what was not."""
     say(
-        f"{target.path}: {many(len(done.files), 'file', grouped=True)}, {size_text(done.bytes)}; no key, value or header"
-        " value of the original is in it"
+        f"{target.path}: {many(len(done.files), 'file', grouped=True)}, {size_text(done.bytes)}; no key, value or"
+        " header value of the original is in it"
     )
     for what, lines in (
         ("not read", done.unread),
