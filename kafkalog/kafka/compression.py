@@ -18,9 +18,9 @@ from kafkalog.kernel.records import zstd_frame
 __all__ = [
     "CODECS",
     "MAX_ZSTD_WINDOW",
+    "XERIAL_MAGIC",
     "DecompressionError",
     "OverLimitError",
-    "XERIAL_MAGIC",
     "bytes_after_gzip",
     "decompress",
     "isal_zlib_or_none",

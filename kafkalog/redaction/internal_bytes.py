@@ -61,7 +61,7 @@ class InternalBytes:
         if key is None or len(key) < CONTROL_RECORD_KEY.size:
             return Pair(_zeros(key), _zeros(value))
         number = CONTROL_RECORD_KEY.read_field("type", key)
-        name = CONTROL_MESSAGES.get(number) if number in set(ControlType) else None
+        name = CONTROL_MESSAGES.get(ControlType(number)) if number in set(ControlType) else None
         new_key = key[: CONTROL_RECORD_KEY.size] + bytes(len(key) - CONTROL_RECORD_KEY.size)
         if value is None:
             return Pair(new_key, None)

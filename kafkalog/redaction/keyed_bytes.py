@@ -17,7 +17,7 @@ __all__ = ["SALT_BYTES", "KeyedBytes"]
 SALT_BYTES: Final = 32
 _DIGEST: Final = 32  # bytes of a hash
 _PERMUTED: Final = 8  # bytes up to which it is a permutation
-_ROUNDS: Final = 10  # of it; four make one of two halves that is not told from chance, tiny halves need more
+_ROUNDS: Final = (0, 10, 10, 10, 4, 4, 4, 4, 4)  # of it, by the bytes; tiny halves need more than four
 _KEPT: Final = 64  # bytes of what is remembered: keys repeat, values seldom
 _REMEMBERED: Final = 1 << 16
 _TEXT: Final = bytes(b"abcdefghijklmnopqrstuvwxyz234567"[number & 31] for number in range(256))
@@ -31,12 +31,14 @@ class KeyedBytes:
         self._short: Callable[[bytes], bytes] = lru_cache(_REMEMBERED)(self._permuted)
         self._some: Callable[[bytes], bytes] = lru_cache(_REMEMBERED)(self._repeated)
 
-    def like(self, data: bytes) -> bytes:
+    def like(self, data: bytes | memoryview) -> bytes:
         """Return other bytes of the same length."""
         size = len(data)
         if size > _KEPT:
-            return self._repeated(data)
-        return self._some(data) if size > _PERMUTED else self._short(data)
+            made = self._hash.copy()  # as `digest` does, once for each record
+            made.update(data)
+            return (made.digest() * (size // _DIGEST + 1))[:size]
+        return self._some(bytes(data)) if size > _PERMUTED else self._short(bytes(data))
 
     def text_like(self, data: bytes) -> bytes:
         """Return letters and digits, as many as there are bytes; short ones may become the same."""
@@ -58,13 +60,13 @@ class KeyedBytes:
         if size < 2:
             return bytes((self._permuted_byte(data[0]),)) if data else b""
         left, right = data[: size // 2], data[size // 2 :]
-        for number in range(_ROUNDS):
-            mask = self.digest(bytes((size, number)) + right, len(left))
-            left, right = right, bytes(a ^ b for a, b in zip(left, mask, strict=True))
+        for number in range(_ROUNDS[size]):
+            mask = int.from_bytes(self.digest(bytes((size, number)) + right, len(left)), "big")
+            left, right = right, (int.from_bytes(left, "big") ^ mask).to_bytes(len(left), "big")
         return left + right
 
     def _permuted_byte(self, byte: int) -> int:
         left, right = byte >> 4, byte & 15
-        for number in range(_ROUNDS):
+        for number in range(_ROUNDS[1]):
             left, right = right, left ^ (self.digest(bytes((1, number, right)), 1)[0] & 15)
         return left << 4 | right

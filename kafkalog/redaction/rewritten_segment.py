@@ -250,6 +250,7 @@ class _Rewriting:
 
     def _redact_records(self, data: bytearray, heads: CellTable) -> None:
         recs, key, value = self._recs, self._contents.key, self._contents.value
+        view = memoryview(data)
         batches = recs.column(buffers.BATCH)
         attributes = heads.column(buffers.ATTRIBUTES)
         magics = heads.column(buffers.MAGIC)
@@ -265,11 +266,9 @@ class _Rewriting:
                 self._redact_pair(data, is_control != 0, key_at, key_size, value_at, value_size)
             else:
                 if key_size > 0:
-                    stop = key_at + key_size
-                    data[key_at:stop] = key(bytes(data[key_at:stop]))
+                    view[key_at : key_at + key_size] = key(view[key_at : key_at + key_size])
                 if value_size > 0:
-                    stop = value_at + value_size
-                    data[value_at:stop] = value(bytes(data[value_at:stop]))
+                    view[value_at : value_at + value_size] = value(view[value_at : value_at + value_size])
             if headers_count:
                 self._redact_headers(data, headers_at, headers_count)
 

@@ -13,9 +13,9 @@ from typing import Any, Final, Protocol
 from kafkalog.files.names import FileKind
 from kafkalog.kafka.layout import (
     ABORTED_TXN,
-    Layout,
     OFFSET_INDEX_ENTRY,
     TIME_INDEX_ENTRY,
+    Layout,
 )
 from kafkalog.kafka.snapshot import ProducerState, producer_snapshot
 from kafkalog.redaction.keyed_bytes import KeyedBytes
