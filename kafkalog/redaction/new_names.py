@@ -43,7 +43,8 @@ class NameKind(StrEnum):
 def coordinator_partition(name: bytes, partitions: int) -> int:
     """Return the partition of the coordinator's topic that has a group's or a transactional id's records.
 
-    It is Java's String.hashCode without its sign, modulo the number of partitions.
+    It is Java's String.hashCode without its sign, modulo the number of partitions (TransactionStateManager and
+    GroupCoordinatorService, ``partitionFor``).
     """
     units = name.decode("utf-8", "replace").encode("utf-16-be")
     found = 0

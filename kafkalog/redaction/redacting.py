@@ -32,7 +32,7 @@ from kafkalog.bundles.bundle_manifest import (
     manifest_of,
 )
 from kafkalog.errors import UnreadableError, UnsupportedError
-from kafkalog.files.directories import open_tree
+from kafkalog.files.directories import is_directory, open_tree
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SEGMENTS, STATE_TOPIC, FileKind, local_path, parse_name
 from kafkalog.files.opening import read_small
@@ -109,6 +109,7 @@ def redact(bundle: str, out: Path, choice: RedactionChoice | None = None) -> Red
     Raises UnreadableError if there is none, or a file can't be read; UnsupportedError where the choice refuses it.
     """
     chosen = choice or RedactionChoice()
+    bundle = _bundle_below(bundle)
     original = manifest_of(bundle) if is_bundle(bundle) else None
     root = bundle if original is None else os.path.join(bundle, BUNDLE_DATA)
     found = search(open_tree(root), root)
@@ -120,12 +121,21 @@ def redact(bundle: str, out: Path, choice: RedactionChoice | None = None) -> Red
     redacting = _Redacting(out, chosen, nodes)
     for number, place in enumerate(found.places, start=1):
         redacting.node(place, _node_name(root, place, number, chosen.names))
-    if original is not None and os.path.isdir(os.path.join(bundle, BUNDLE_REMOTE)):
+    if original is not None and is_directory(os.path.join(bundle, BUNDLE_REMOTE)):
         redacting.leave_out(BUNDLE_REMOTE, "objects of a remote store are not redacted by this version")
     for finding in found.findings:
         if finding.code != "log-directories-below":
             redacting.not_read("a file or directory", f"{finding.file}: {finding.message}")
     return redacting.finish(original)
+
+
+def _bundle_below(path: str) -> str:
+    """Return the bundle that is alone in an archive that was unpacked, otherwise the path."""
+    if not is_bundle(path) and is_directory(path):
+        entries = open_tree(path).entries(path)
+        if len(entries) == 1 and entries[0].is_directory and is_bundle(entries[0].path):
+            return entries[0].path
+    return path
 
 
 def _node_name(root: str, place: str, number: int, names: Names) -> str:
