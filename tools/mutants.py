@@ -472,38 +472,6 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/side_files/test_log_ends.py",
         ),
     ),
-    "What may leave the house?": (
-        Mutant(
-            "redaction/passing_fields.py:passing",
-            '_BY_NAME.get(path.rpartition(".")[2], _S)',
-            '_BY_NAME.get(path.rpartition(".")[2], _W)',
-            "redaction/test_absence.py redaction",
-        ),
-        Mutant(
-            "redaction/side_bytes.py:new_index",
-            "if (entry := passing.now(layout.packed.unpack_from(data, at))) is not None:",
-            "if (entry := layout.packed.unpack_from(data, at)) is not None:",
-            "redaction/test_absence.py redaction",
-        ),
-        Mutant(
-            "redaction/keyed_bytes.py:KeyedBytes.like",
-            "if size > _KEPT:",
-            "if size < _KEPT:",
-            "redaction/test_keyed_bytes.py redaction",
-        ),
-        Mutant(
-            "redaction/new_names.py:NewNames.of",
-            "if self.names is Names.KEEP or not name",
-            "if self.names is not Names.KEEP or not name",
-            "redaction/test_new_names.py redaction",
-        ),
-        Mutant(
-            "redaction/new_names.py:coordinator_partition",
-            "(found & 0x7FFFFFFF) % partitions",
-            "found % partitions",
-            "redaction/test_new_names.py redaction",
-        ),
-    ),
     "What does compaction keep?": (
         Mutant(
             "auditing/space/cleaner_pass.py:CleanedBatches.__init__",  # of `run_pass`
@@ -884,6 +852,38 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "(cut < np.minimum(high_watermark, before))",
             "(cut <= np.minimum(high_watermark, before))",
             "over_time/test_truncated.py over_time",
+        ),
+    ),
+    "What may leave the house?": (
+        Mutant(
+            "redaction/passing_fields.py:passing",
+            '_BY_NAME.get(path.rpartition(".")[2], _S)',
+            '_BY_NAME.get(path.rpartition(".")[2], _W)',
+            "redaction/test_absence.py redaction",
+        ),
+        Mutant(
+            "redaction/side_bytes.py:new_index",
+            "if (entry := passing.now(layout.packed.unpack_from(data, at))) is not None:",
+            "if (entry := layout.packed.unpack_from(data, at)) is not None:",
+            "redaction/test_absence.py redaction",
+        ),
+        Mutant(
+            "redaction/keyed_bytes.py:KeyedBytes.like",
+            "if size > _KEPT:",
+            "if size < _KEPT:",
+            "redaction/test_keyed_bytes.py redaction",
+        ),
+        Mutant(
+            "redaction/new_names.py:NewNames.of",
+            "self.names is NameChoice.KEEP",
+            "self.names is not NameChoice.KEEP",
+            "redaction/test_new_names.py redaction",
+        ),
+        Mutant(
+            "redaction/new_names.py:coordinator_partition",
+            "(found & 0x7FFFFFFF) % partitions",
+            "found % partitions",
+            "redaction/test_new_names.py redaction",
         ),
     ),
     "Which ceilings are there?": (

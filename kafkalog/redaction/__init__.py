@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kafkalog.redaction.new_names import Names
+from kafkalog.redaction.new_names import NameChoice
 from kafkalog.redaction.redacting import Damaged, Redaction, RedactionChoice, redact
 
-__all__ = ["Damaged", "Names", "Redaction", "RedactionChoice", "redact"]
+__all__ = ["Damaged", "NameChoice", "Redaction", "RedactionChoice", "redact"]

@@ -30,7 +30,7 @@ from kafkalog.redaction.passing_fields import (
     passing,
 )
 
-__all__ = ["InternalBytes", "Pair"]
+__all__ = ["InternalBytes", "RecordPair"]
 
 _VERSION: Final = 2  # bytes of a version, and of a key's type
 _KEYLESS: Final = (Internal.CLUSTER_METADATA, Internal.REMOTE_LOG_METADATA)
@@ -39,7 +39,7 @@ _REMEMBERED: Final = 4096
 _SEGMENT_KEY_PARTS: Final = 5
 
 
-class Pair(NamedTuple):
+class RecordPair(NamedTuple):
     """A record's key and value."""
 
     key: bytes | None
@@ -56,28 +56,28 @@ class InternalBytes:
         self._secrets = KeyedBytes(salt, "internal")
         self._key = lru_cache(_REMEMBERED)(self._new_key)
 
-    def control(self, key: bytes | None, value: bytes | None) -> Pair:
+    def control(self, key: bytes | None, value: bytes | None) -> RecordPair:
         """Return a control record: markers and KRaft's own."""
         if key is None or len(key) < CONTROL_RECORD_KEY.size:
-            return Pair(_zeros(key), _zeros(value))
+            return RecordPair(_zeros(key), _zeros(value))
         number = CONTROL_RECORD_KEY.read_field("type", key)
         name = CONTROL_MESSAGES.get(ControlType(number)) if number in set(ControlType) else None
         new_key = key[: CONTROL_RECORD_KEY.size] + bytes(len(key) - CONTROL_RECORD_KEY.size)
         if value is None:
-            return Pair(new_key, None)
+            return RecordPair(new_key, None)
         if number in END_TYPES:
-            return Pair(new_key, _start(value, END_TXN_MARKER.size))
+            return RecordPair(new_key, _start(value, END_TXN_MARKER.size))
         made = self._message(message("control_records", name), 0, value) if name is not None else None
-        return Pair(new_key, made if made is not None else _zeros(value))
+        return RecordPair(new_key, made if made is not None else _zeros(value))
 
-    def record(self, internal: Internal, key: bytes | None, value: bytes | None) -> Pair:
+    def record(self, internal: Internal, key: bytes | None, value: bytes | None) -> RecordPair:
         """Return a record of an internal topic."""
         if internal in _KEYLESS:
-            return Pair(self._segment_key(key), None if value is None else self._framed(internal, value))
+            return RecordPair(self._segment_key(key), None if value is None else self._framed(internal, value))
         if key is None:
-            return Pair(None, None if value is None else self._opaque(internal, value))
+            return RecordPair(None, None if value is None else self._opaque(internal, value))
         kind = record_types(internal).get(int.from_bytes(key[:_VERSION], "big", signed=True))
-        return Pair(self._key(internal, key), None if value is None else self._value(internal, kind, value))
+        return RecordPair(self._key(internal, key), None if value is None else self._value(internal, kind, value))
 
     def _new_key(self, internal: Internal, key: bytes) -> bytes:
         number = int.from_bytes(key[:_VERSION], "big", signed=True)

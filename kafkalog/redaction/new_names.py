@@ -15,14 +15,14 @@ from kafkalog.errors import UnsupportedError
 from kafkalog.redaction.keyed_bytes import KeyedBytes
 from kafkalog.segments.internal_blocks import TOPICS
 
-__all__ = ["NameKind", "Names", "NewNames", "coordinator_partition"]
+__all__ = ["NameChoice", "NameKind", "NewNames", "coordinator_partition"]
 
 _TRIES: Final = 1 << 14  # of letters and digits, then as many of any printable character
 _PRINTABLE: Final = bytes(33 + number % 94 for number in range(256))
 _LETTERS: Final = bytes(b"abcdefghijklmnopqrstuvwxyz0123456789"[number % 36] for number in range(256))
 
 
-class Names(StrEnum):
+class NameChoice(StrEnum):
     """What becomes of names."""
 
     HASH = "hash"
@@ -59,7 +59,7 @@ class NewNames:
     `partitions` are how many the topic has that a kind of name is hashed to; several numbers where it is not known.
     """
 
-    def __init__(self, names: Names, salt: bytes, partitions: Mapping[NameKind, Collection[int]]) -> None:
+    def __init__(self, names: NameChoice, salt: bytes, partitions: Mapping[NameKind, Collection[int]]) -> None:
         self.names = names
         self.made: dict[NameKind, dict[bytes, bytes]] = defaultdict(dict)
         self._partitions = partitions
@@ -69,7 +69,7 @@ class NewNames:
     def of(self, kind: NameKind, name: bytes) -> bytes:
         """Return the name to write instead. Raises UnsupportedError if a short one leaves no other."""
         if (
-            self.names is Names.KEEP
+            self.names is NameChoice.KEEP
             or not name
             or (kind is NameKind.TOPIC and name.decode("utf-8", "replace") in TOPICS)
         ):
@@ -91,5 +91,5 @@ class NewNames:
                 return made
         raise UnsupportedError(
             f"no other name of {len(name)} bytes is left for a {kind.value} that Kafka's hash gives the same partition:"
-            f" keep names with --names {Names.KEEP}"
+            f" keep names with --names {NameChoice.KEEP}"
         )

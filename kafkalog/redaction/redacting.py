@@ -43,7 +43,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory, open_log_directory
 from kafkalog.log_dirs.walk import search
 from kafkalog.quantities import by_number
 from kafkalog.redaction.keyed_bytes import SALT_BYTES
-from kafkalog.redaction.new_names import NameKind, Names, NewNames
+from kafkalog.redaction.new_names import NameChoice, NameKind, NewNames
 from kafkalog.redaction.rewritten_segment import Contents, Places, rewrite
 from kafkalog.redaction.side_bytes import SideBytes, new_index
 from kafkalog.segments.internal_blocks import TOPICS
@@ -76,7 +76,7 @@ class Damaged(StrEnum):
 class RedactionChoice:
     """What is chosen: what becomes of names, and of damaged bytes; `limits` are those of a batch."""
 
-    names: Names = Names.HASH
+    names: NameChoice = NameChoice.HASH
     damaged: Damaged = Damaged.ZERO
     limits: Limits = field(default_factory=Limits)
 
@@ -138,9 +138,9 @@ def _bundle_below(path: str) -> str:
     return path
 
 
-def _node_name(root: str, place: str, number: int, names: Names) -> str:
+def _node_name(root: str, place: str, number: int, names: NameChoice) -> str:
     """Return the name of a node's directory: its own may be anything."""
-    if names is Names.HASH or place == root:
+    if names is NameChoice.HASH or place == root:
         return f"node-{number}"
     return os.path.relpath(place, root)
 

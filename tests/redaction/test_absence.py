@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.redaction import Names, RedactionChoice, redact
+from kafkalog.redaction import NameChoice, RedactionChoice, redact
 from planted import Planted, left_of
 
 
@@ -18,7 +18,7 @@ def test_no_piece_of_what_was_planted_is_left(tmp_path: Path, seed: int) -> None
     out = tmp_path / "out"
     out.mkdir()
 
-    done = redact(str(tmp_path / "data"), out, RedactionChoice(Names.HASH))
+    done = redact(str(tmp_path / "data"), out, RedactionChoice(NameChoice.HASH))
 
     assert len(planted.secrets) > 1000
     assert left_of(planted.secrets, tmp_path / "data")

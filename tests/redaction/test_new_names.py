@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafkalog.errors import UnsupportedError
-from kafkalog.redaction.new_names import NameKind, Names, NewNames, coordinator_partition
+from kafkalog.redaction.new_names import NameChoice, NameKind, NewNames, coordinator_partition
 
 SALT = bytes(range(32))
 
 
-def names(how: Names = Names.HASH, partitions: int = 50) -> NewNames:
+def names(how: NameChoice = NameChoice.HASH, partitions: int = 50) -> NewNames:
     return NewNames(how, SALT, {NameKind.GROUP: (partitions,)})
 
 
@@ -45,7 +45,7 @@ def test_internal_topics_and_kept_names_stay() -> None:
     """A name that a broker gives is no secret; with `keep` none is."""
     assert names().of(NameKind.TOPIC, b"__consumer_offsets") == b"__consumer_offsets"
     assert names().of(NameKind.TOPIC, b"orders") != b"orders"
-    assert names(Names.KEEP).of(NameKind.TOPIC, b"orders") == b"orders"
+    assert names(NameChoice.KEEP).of(NameKind.TOPIC, b"orders") == b"orders"
 
 
 def test_a_name_without_another_one_is_refused() -> None:

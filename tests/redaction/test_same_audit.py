@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kafkalog.redaction import Names, RedactionChoice, redact
+from kafkalog.redaction import NameChoice, RedactionChoice, redact
 from official import CORPUS, FIXTURES, cases, of_corpus
 from redacted import differences_of_audits
 
@@ -14,7 +14,7 @@ from redacted import differences_of_audits
 _ALIKE = "'code': 'segments-alike'"
 
 
-def differences(folder: Path, out: Path, names: Names) -> list[str]:
+def differences(folder: Path, out: Path, names: NameChoice) -> list[str]:
     out.mkdir()
     done = redact(str(folder), out, RedactionChoice(names))
     assert done.left_out == []
@@ -25,12 +25,12 @@ def differences(folder: Path, out: Path, names: Names) -> list[str]:
 @pytest.mark.parametrize(
     ("case", "names"),
     [
-        ("k4-b-codecs", Names.HASH),
-        ("k4-c-group-offsets-tv0", Names.HASH),
-        ("k4-f-hanging-late-produce-tv0", Names.KEEP),
+        ("k4-b-codecs", NameChoice.HASH),
+        ("k4-c-group-offsets-tv0", NameChoice.HASH),
+        ("k4-f-hanging-late-produce-tv0", NameChoice.KEEP),
     ],
 )
-def test_the_audit_is_the_same(tmp_path: Path, case: str, names: Names) -> None:
+def test_the_audit_is_the_same(tmp_path: Path, case: str, names: NameChoice) -> None:
     """Transactions, partitions, gaps, findings, groups, files: each row but for what was redacted, and what moved."""
     assert differences(FIXTURES / case / "data", tmp_path / "out", names) == []
 
@@ -41,4 +41,4 @@ def test_the_audit_is_the_same(tmp_path: Path, case: str, names: Names) -> None:
 def test_the_audit_of_each_case_of_the_corpus_is_the_same(tmp_path: Path, case: Path) -> None:
     """Of every version, codec, damage and end of a broker that there is."""
     for folder in sorted(case.glob("data*")):
-        assert differences(folder, tmp_path / folder.name, Names.HASH) == []
+        assert differences(folder, tmp_path / folder.name, NameChoice.HASH) == []

@@ -47,14 +47,14 @@ def redact(bundle: str, target: Target, names: str, names_map: Path | None, dama
         kafkalog txn-audit to-send
         tar -cf to-send.tar to-send
     """
-    from kafkalog.redaction import Damaged, Names, RedactionChoice
+    from kafkalog.redaction import Damaged, NameChoice, RedactionChoice
     from kafkalog.redaction import redact as redacted
 
     (given,) = unpacked([bundle])
     if target.is_stream or target.path is None:
         raise UnsupportedError("redact writes a directory: name it with -o.")
     map_target = None if names_map is None else _map_target(names_map, target)
-    choice = RedactionChoice(Names(names), Damaged(damaged), limits)
+    choice = RedactionChoice(NameChoice(names), Damaged(damaged), limits)
     outcome = Outcome(Severity.ERROR)
     with target.folder([given]) as folder:
         done = redacted(given, folder, choice)
