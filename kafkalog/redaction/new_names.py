@@ -38,6 +38,7 @@ class NameKind(StrEnum):
     CLIENT = "client"
     HOST = "host"
     HEADER = "header"
+    CLUSTER = "cluster"
 
 
 def coordinator_partition(name: bytes, partitions: int) -> int:

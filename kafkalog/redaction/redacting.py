@@ -155,7 +155,7 @@ class _Redacting:
         self._choice = choice
         self._names = NewNames(choice.names, salt, _partitions(nodes))
         self._contents = Contents(salt, self._names)
-        self._side = SideBytes(salt, self._names)
+        self._side = SideBytes(self._names)
         self._tables: dict[str, BinaryIO] = {}
 
     def node(self, place: str, name: str) -> None:

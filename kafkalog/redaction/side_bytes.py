@@ -5,6 +5,7 @@ What is damaged keeps its length and the shape of its lines, not its characters.
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 from collections.abc import Callable
@@ -18,12 +19,12 @@ from kafkalog.kafka.layout import (
     Layout,
 )
 from kafkalog.kafka.snapshot import ProducerState, producer_snapshot
-from kafkalog.redaction.keyed_bytes import KeyedBytes
 from kafkalog.redaction.new_names import NameKind, NewNames
 from kafkalog.redaction.rewritten_segment import HIGHEST_NUMBER, HIGHEST_TIME, Places
 
 __all__ = ["SideBytes", "new_index"]
 
+_RANDOM_VERSION, _RANDOM_VARIANT = 4, 2  # bits of an id as java.util.UUID.randomUUID makes it
 _UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _TOPIC: Final = re.compile(r"[A-Za-z0-9._-]{1,249}")
@@ -32,21 +33,15 @@ _SEEN: Final = re.compile(r"[^\s:#=]")  # what a damaged line loses
 _LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _OFFSETS_STEP: Final = 1 << 20  # offsets from one entry of an index to the next, at most
 _POSITIONS_STEP: Final = 1 << 24  # bytes
-_STATE_VERSION: Final = re.compile(r"\d{1,2}")
-_PROPERTIES: Final[dict[str, re.Pattern[str]]] = {
-    "version": _NUMBER,
-    "broker.id": _NUMBER,
-    "node.id": _NUMBER,
-    "directory.id": _UUID,
-}
+_NUMBERS: Final = ("version", "broker.id", "node.id")  # in meta.properties
+_METADATA_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"  # of the topic that has the metadata
 
 
 class SideBytes:
     """Makes side files anew by their kind."""
 
-    def __init__(self, salt: bytes, names: NewNames) -> None:
+    def __init__(self, names: NewNames) -> None:
         self._names = names
-        self._texts = KeyedBytes(salt, "side-file")
         self._kinds: dict[FileKind, Callable[[bytes], bytes]] = {
             FileKind.OFFSET_CHECKPOINT: self._offsets,
             FileKind.LEADER_EPOCH_CHECKPOINT: self._epochs,
@@ -81,8 +76,8 @@ class SideBytes:
     def _partition_metadata(self, data: bytes) -> bytes:
         def line_of(line: str, number: int) -> str | None:
             key, colon, value = line.partition(": ")
-            known = {"version": _STATE_VERSION, "topic_id": _UUID}.get(key)
-            return line if known is not None and colon and known.fullmatch(value) and number < 2 else None
+            passes = {"version": _is_version, "topic_id": _is_id}.get(key)
+            return line if passes is not None and colon and passes(value) and number < 2 else None
 
         return _each_line(data, line_of)
 
@@ -92,11 +87,15 @@ class SideBytes:
                 return line
             key, equals, value = line.partition("=")
             if key == "cluster.id" and equals and _SEEN.match(value):
-                return line if _UUID.fullmatch(value) else f"{key}={self._texts.text_like(value.encode()).decode()}"
-            known = _PROPERTIES.get(key)
-            return line if known is not None and equals and known.fullmatch(value) else None
+                return f"{key}={self._cluster(value)}"
+            passes = {"directory.id": _is_id}.get(key, _is_number_text if key in _NUMBERS else None)
+            return line if passes is not None and equals and passes(value) else None
 
         return _each_line(data, line_of, "iso-8859-1")
+
+    def _cluster(self, text: str) -> str:
+        """Return a cluster's id, which may be any text of somebody's."""
+        return self._names.of(NameKind.CLUSTER, text.encode()).decode()
 
     def _quorum_state(self, data: bytes) -> bytes:
         """Return Kafka's own fields of the one JSON object; of anything else the shape."""
@@ -108,18 +107,38 @@ class SideBytes:
         if not isinstance(state, dict):
             return _each_line(data, _no_line)
         passed = {key: value for key, value in state.items() if _passes(key, value)}
+        if isinstance(passed.get("clusterId"), str):
+            passed["clusterId"] = self._cluster(passed["clusterId"])
         return json.dumps(passed, separators=(",", ":")).encode() if passed != state or end != len(text) else data
 
 
 def _passes(key: str, value: Any) -> bool:
-    if key in ("clusterId", "votedDirectoryId"):
-        return isinstance(value, str) and (not value or _UUID.fullmatch(value) is not None)
+    if key == "clusterId":
+        return isinstance(value, str)
+    if key == "votedDirectoryId":
+        return isinstance(value, str) and (not value or _is_id(value))
     if key == "currentVoters":
         return isinstance(value, list) and all(
             isinstance(one, dict) and list(one) == ["voterId"] and _is_number(one["voterId"]) for one in value
         )
     known = ("leaderId", "leaderEpoch", "votedId", "appliedOffset", "data_version")
     return key in known and _is_number(value)
+
+
+def _is_id(text: str) -> bool:
+    """Say whether a text is a random id, or one that Kafka reserves: one of 22 letters may be a name."""
+    if not _UUID.fullmatch(text):
+        return False
+    data = base64.urlsafe_b64decode(f"{text}==")
+    return text == _METADATA_ID or (data[6] >> 4 == _RANDOM_VERSION and data[8] >> 6 == _RANDOM_VARIANT)
+
+
+def _is_number_text(text: str) -> bool:
+    return _NUMBER.fullmatch(text) is not None
+
+
+def _is_version(text: str) -> bool:
+    return len(text) <= 2 and text.isdigit()
 
 
 def _no_line(_: str, __: int) -> None:

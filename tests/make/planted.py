@@ -116,10 +116,10 @@ class Planted:
                 build.batch(*records, codec=build.ZSTD, base_offset=len(records)),
             )
         (root / "__cluster_metadata-0" / "quorum-state").write_text(
-            f'{{"clusterId":"{self.text()}","leaderId":1,"data_version":0,"x":"{self.text()}","currentVoters":[{{"voterId":1}}]}} {self.text()}'
+            f'{{"clusterId":"{self.text(22)}","leaderId":1,"data_version":0,"x":"{self.text()}","currentVoters":[{{"voterId":1}}]}} {self.text()}'
         )
         (root / "meta.properties").write_text(
-            f"#{self.text()}\nversion=1\nnode.id=1\ncluster.id={self.text()}\nx={self.text()}\n"
+            f"#{self.text()}\nversion=1\nnode.id=1\ncluster.id={self.text(22)}\nx={self.text()}\n"
         )
         (root / "replication-offset-checkpoint").write_text(
             f"0\n2\norders 0 4\n{self.text()} {self.text()} 1\n{self.text()}\n"
