@@ -34,7 +34,7 @@ _LINES: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _OFFSETS_STEP: Final = 1 << 20  # offsets from one entry of an index to the next, at most
 _POSITIONS_STEP: Final = 1 << 24  # bytes
 _NUMBERS: Final = ("version", "broker.id", "node.id")  # in meta.properties
-_METADATA_ID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"  # of the topic that has the metadata
+_RESERVED: Final = bytes(8)  # how ids that Kafka reserves begin, as that of the topic that has the metadata
 
 
 class SideBytes:
@@ -130,7 +130,7 @@ def _is_id(text: str) -> bool:
     if not _UUID.fullmatch(text):
         return False
     data = base64.urlsafe_b64decode(f"{text}==")
-    return text == _METADATA_ID or (data[6] >> 4 == _RANDOM_VERSION and data[8] >> 6 == _RANDOM_VARIANT)
+    return data[:8] == _RESERVED or (data[6] >> 4 == _RANDOM_VERSION and data[8] >> 6 == _RANDOM_VARIANT)
 
 
 def _is_number_text(text: str) -> bool:
