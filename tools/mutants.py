@@ -854,6 +854,38 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "over_time/test_truncated.py over_time",
         ),
     ),
+    "What may leave the house?": (
+        Mutant(
+            "redaction/passing_fields.py:passing",
+            '_BY_NAME.get(path.rpartition(".")[2], _S)',
+            '_BY_NAME.get(path.rpartition(".")[2], _W)',
+            "redaction/test_absence.py redaction",
+        ),
+        Mutant(
+            "redaction/side_bytes.py:new_index",
+            "if (entry := passing.now(layout.packed.unpack_from(data, at))) is not None:",
+            "if (entry := layout.packed.unpack_from(data, at)) is not None:",
+            "redaction/test_absence.py redaction",
+        ),
+        Mutant(
+            "redaction/keyed_bytes.py:KeyedBytes.like",
+            "if size > _KEPT:",
+            "if size < _KEPT:",
+            "redaction/test_keyed_bytes.py redaction",
+        ),
+        Mutant(
+            "redaction/new_names.py:NewNames.of",
+            "self.names is NameChoice.KEEP",
+            "self.names is not NameChoice.KEEP",
+            "redaction/test_new_names.py redaction",
+        ),
+        Mutant(
+            "redaction/new_names.py:coordinator_partition",
+            "(found & 0x7FFFFFFF) % partitions",
+            "found % partitions",
+            "redaction/test_new_names.py redaction",
+        ),
+    ),
     "Which ceilings are there?": (
         Mutant(
             "kafkalog/few_of_many.py:only_counted",

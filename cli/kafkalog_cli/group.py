@@ -21,6 +21,7 @@ _BY_QUESTION: Final = {
     "What changed since": ("diff", "history"),
     "Why is it so big": ("space",),
     "What did an audit say": ("report", "sql"),
+    "Who else may see it": ("redact",),
     "What does it mean": ("explain", "schema", "completion"),
 }
 _COMMANDS: Final = tuple(name for names in _BY_QUESTION.values() for name in names)
@@ -29,6 +30,7 @@ _COMMANDS: Final = tuple(name for names in _BY_QUESTION.values() for name in nam
 _ELSEWHERE: Final = {
     "audit": "kafkalog txn-audit DIR",
     "cat": "kafkalog dump --format ndjson FILE",
+    "anonymize": "kafkalog redact DIR -o NEW",
     "changes": "kafkalog diff OLD NEW",
     "check": "kafkalog verify DIR",
     "compare": "kafkalog diff OLD NEW",

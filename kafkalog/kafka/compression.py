@@ -18,8 +18,10 @@ from kafkalog.kernel.records import zstd_frame
 __all__ = [
     "CODECS",
     "MAX_ZSTD_WINDOW",
+    "XERIAL_MAGIC",
     "DecompressionError",
     "OverLimitError",
+    "bytes_after_gzip",
     "decompress",
     "isal_zlib_or_none",
     "stream_words",
@@ -29,7 +31,7 @@ __all__ = [
 
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
-_XERIAL: Final = b"\x82SNAPPY\x00"
+XERIAL_MAGIC: Final = b"\x82SNAPPY\x00"
 
 _XERIAL_HEADER: Final = 16
 
@@ -188,7 +190,7 @@ def _snappy_block(block: memoryview, limit: int) -> bytes:
 
 
 def _snappy(payload: memoryview, limit: int, _magic: int) -> bytes | bytearray:
-    if len(payload) < _XERIAL_HEADER or bytes(payload[:8]) != _XERIAL:
+    if len(payload) < _XERIAL_HEADER or bytes(payload[:8]) != XERIAL_MAGIC:
         return _snappy_block(payload, limit)
     out = bytearray()
     position, end = _XERIAL_HEADER, len(payload)
@@ -333,7 +335,7 @@ def stream_words(codec: int, payload: memoryview, size: int) -> Iterator[tuple[s
     if codec == LZ4:
         yield from _lz4_oddities(payload)
     elif codec == GZIP and int.from_bytes(payload[-4:], "little") != size & 0xFFFFFFFF:
-        rest = _after_gzip(payload)  # several members, or bytes after the last one
+        rest = bytes_after_gzip(payload)  # several members, or bytes after the last one
         if rest:
             yield "compressed-stream-rest", f"{rest} bytes after the gzip stream's end"
 
@@ -356,7 +358,7 @@ def _lz4_oddities(payload: memoryview) -> Iterator[tuple[str, str]]:
         at += block + (4 if flags & _BLOCK_SUMS else 0)
 
 
-def _after_gzip(payload: memoryview) -> int:
+def bytes_after_gzip(payload: memoryview) -> int:
     """Return how many bytes follow the last gzip member; Java's reader reads all members."""
     at = 0
     while bytes(payload[at : at + 2]) == b"\x1f\x8b":

@@ -33,6 +33,7 @@ ARGUMENTS: Final[dict[str, Arguments]] = {
     "extract": lambda data, folder: ("--format", "ndjson", "-o", folder / "records.ndjson", data),
     "find": lambda data, _: ("--offset", "0", data),
     "history": lambda _, folder: (folder / "nights",),
+    "redact": lambda data, folder: (data, "-o", folder / "sent"),
     "report": lambda _, folder: (folder / "nights" / "1",),
     "salvage": lambda data, folder: (segment(data), "-o", folder / "whole.log"),
     "show": lambda data, _: (f"{segment(data)}@0",),
@@ -70,12 +71,17 @@ FORMS: Final = {"report": "markdown", "salvage": "ndjson"}
 TABLES: Final = {"dump": ("--table", "batches")}
 
 
+TO_A_FOLDER: Final = {"redact"}  # they write no file
+
+
 def commands_with_output() -> list[str]:
-    """The commands of the tree that have ``-o``."""
+    """The commands of the tree that have ``-o`` and write a file."""
     context = click.Context(cli)
     commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
     return sorted(
-        name for name, command in commands.items() if command and any("-o" in one.opts for one in command.params)
+        name
+        for name, command in commands.items()
+        if command and name not in TO_A_FOLDER and any("-o" in one.opts for one in command.params)
     )
 
 

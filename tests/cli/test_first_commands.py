@@ -159,6 +159,13 @@ FIRST = [
     First("txn-audit copied --table incidents", 0, "NOTE  1 transaction of "),
     First("txn-audit hanging --state hanging", 1, "transactions: 3 rows"),
     First("txn-audit data --partition 99", 3, "", "no partition matches '99'; 1 partition: 0"),
+    First("redact data -o sent", 0, "", "no key, value or header value of the original is in it"),
+    First("redact backup.tar.gz -o sent-too --names keep", 0, "", "no key, value or header value of the original is in it"),
+    First("redact empty -o never", 3, "", "no log directory in it"),
+    First("redact data -o logs", 2, "", "exists already; give a new name"),
+    First("redact data -o data/inside", 2, "", "is in the input directory"),
+    First("redact data -o -", 2, "", "redact writes a directory: name it with -o"),
+    First("redact data -o map --names-map map/names.json", 2, "", "the names stay at home"),
     # The program.
     First("explain hangng", 2, "", "Did you mean 'hanging'?"),
     First("explain consumers-stopped", 0, "consumers-stopped (kind of incident)"),

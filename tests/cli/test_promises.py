@@ -64,6 +64,7 @@ CALLS: Final = {
     "diff AUDIT": Call("audit", "{whole} {audit}", is_local=True),
     "history": Call("audit", "{nights}", part=VERDICT, is_local=True),
     "space": Call("data", "{data}"),
+    "redact": Call("data", "{data}"),
     "report": Call("audit", "{audit}"),
     "sql": Call("audit", "{audit} FROM{space}transactions", is_local=True),
     "explain": Call("words", "transaction-hanging"),
@@ -72,7 +73,8 @@ CALLS: Final = {
 }
 WITH_VERDICT: Final = {"txn-audit", "verify", "diff"}  # the first word of what people read
 FOR_PEOPLE: Final = {"table", "markdown"}
-ALWAYS_TO_A_FILE: Final = {"salvage"}
+ALWAYS_TO_A_FILE: Final = {"redact", "salvage"}
+TO_A_FOLDER: Final = {"redact"}  # and nothing to standard output
 IN_PART: Final = {"show"}  # it reads what is at one position
 
 
@@ -122,6 +124,7 @@ class Otherwise:
 EXCEPTIONS: Final = {
     ("show", "a damaged segment"): Otherwise(Exit.FINE, "It shows bytes as they are, and what is wrong with them."),
     ("find", "a damaged segment"): Otherwise(Exit.INCOMPLETE, "As of grep, 1 says that there is no match."),
+    ("redact", "a damaged segment"): Otherwise(Exit.FINE, "It makes zeros of damaged bytes, and says of which."),
     ("space", "a damaged segment"): Otherwise(Exit.FINE, "It counts bytes, whatever they say.", is_named=False),
     ("history", "an empty directory"): Otherwise(
         Exit.FINE, "A directory without an audit is no night.", is_named=False
@@ -171,11 +174,11 @@ def is_tried(hazard: Hazard, call: str, form: str) -> bool:
         return False
     if hazard.name == "a damaged manifest":
         return CALLS[call].part != PROVENANCE  # which is read alone
-    if hazard.name == "a full disk" and form == "segment":
+    if hazard.name == "a full disk" and (form == "segment" or call in TO_A_FOLDER):
         return False  # a directory goes to no device
     if hazard.name == "an output that is there":
         return option(call, "-o") is not None
-    return hazard.name != "a closed pipe" or not needs_path(call, form)
+    return hazard.name != "a closed pipe" or not (needs_path(call, form) or call in TO_A_FOLDER)
 
 
 def tried() -> Iterator[tuple[Hazard, str, list[str]]]:

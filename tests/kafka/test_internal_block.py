@@ -22,10 +22,10 @@ from kafkalog.kafka.internal_records import internal_record
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message import MOST_CELLS, MalformedError, escaped_text
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Release
+from kafkalog.kafka.message_writer import encode_uvarint
 from kafkalog.kernel import headers, interpreted
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
-from message_writer import encode_uvarint
 from messages import TOPICS, internal_segments, plain_records
 from official import FIXTURES
 from offsets_topic import commit_key, commit_value

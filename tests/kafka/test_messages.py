@@ -18,7 +18,7 @@ from kafkalog.kafka.message_definitions import definitions
 from kafkalog.kafka.message_json import kafka_json, plain
 from kafkalog.kafka.message_primitives import uvarint
 from kafkalog.kafka.message_schema import Array, Message, MessageField, Struct
-from message_writer import encode, encode_uvarint
+from kafkalog.kafka.message_writer import encode, encode_uvarint
 from messages import KINDS, TOPICS, internal_segments, messages, plain_records
 
 FEW = settings(

@@ -19,10 +19,10 @@ from kafkalog.kafka.message_definitions import definitions
 from kafkalog.kafka.message_primitives import MalformedError
 from kafkalog.kafka.message_program import ProgramSet
 from kafkalog.kafka.message_schema import EVERY_RELEASE, Array, Message, MessageField, Release, Struct
+from kafkalog.kafka.message_writer import encode
 from kafkalog.kernel import buffers, headers, interpreted
 from kafkalog.kernel import message_ops as ops
 from kafkalog.kernel import messages as kernel_messages
-from message_writer import encode
 from messages import messages
 
 PLAIN_LOOP = interpreted("messages", "tests_interpreted_message_loop")

@@ -8,7 +8,7 @@ from typing import Final
 
 import build
 from kafkalog.kafka.internal_topics import Internal
-from message_writer import encode_uvarint
+from kafkalog.kafka.message_writer import encode_uvarint
 
 __all__ = ["MESSAGES"]
 

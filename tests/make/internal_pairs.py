@@ -13,9 +13,9 @@ from kafkalog.kafka.internal_block import MEMBER_FIELDS
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_schema import Message
+from kafkalog.kafka.message_writer import encode, encode_uvarint
 from kafkalog.kernel import buffers
 from kafkalog.segments.internal_blocks import TOPICS
-from message_writer import encode, encode_uvarint
 from messages import KINDS, messages
 
 Pair = tuple[bytes | None, bytes | None]

@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple
 import build
 from kafkalog.kafka.internal_records import record_types
 from kafkalog.kafka.internal_topics import Internal
-from message_writer import encode, encode_uvarint
+from kafkalog.kafka.message_writer import encode, encode_uvarint
 
 __all__ = ["COPIED", "COPYING", "DELETED", "DELETING", "PLACE", "Segment", "write_tiers"]
 

@@ -22,6 +22,7 @@ from kafkalog.kafka.layout import CONTROL_RECORD_KEY
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_json import plain
+from kafkalog.kafka.message_writer import encode
 from kafkalog.kernel import headers, interpreted
 from kafkalog.segments import blocks
 from kafkalog.segments.blocks import Rows
@@ -31,7 +32,6 @@ from kafkalog.segments.selection import Selection
 from kafkalog.tables import SCHEMA_VERSION
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.dump_tables import CONTROL
-from message_writer import encode
 from messages import messages
 
 FORMS: Final = pytest.mark.parametrize("compiled", [True, False] if headers.COMPILED else [False])

@@ -18,10 +18,10 @@ from invoke import Row, kafkalog
 from kafkalog.findings import Finding
 from kafkalog.kafka.internal_records import record_types
 from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message_writer import encode
 from kafkalog.segments.selection import Selection
 from kafkalog_cli.render.kafka.segment_lines import KafkaText
 from kafkalog_cli.render.kafka.tool_options import KafkaTextOptions
-from message_writer import encode
 from messages import TOPICS
 from official import FIXTURES
 from pseudo import acting, on_terminal, plain

@@ -13,10 +13,10 @@ from kafkalog.api import open as opened
 from kafkalog.findings import Finding
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.message_definitions import message
+from kafkalog.kafka.message_writer import encode
 from kafkalog.kafka.state_records import StateColumns
 from kafkalog.kafka.transaction_state import StateRecord, state_record
 from kafkalog.segments.state_blocks import read_state_columns
-from message_writer import encode
 from messages import messages
 from official import FIXTURES
 from transition_model import state_records

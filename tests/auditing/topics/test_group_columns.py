@@ -20,10 +20,10 @@ from kafkalog.findings import Finding
 from kafkalog.folds import fold
 from kafkalog.kafka.internal_records import record_types
 from kafkalog.kafka.internal_topics import Internal
+from kafkalog.kafka.message_writer import encode
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.internal_tables import COMMIT_EVENTS, COMMIT_LINES
-from message_writer import encode
 from messages import messages
 from offsets_topic import Marker, T, Write, write_offsets
 

@@ -25,13 +25,13 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message_definitions import message
 from kafkalog.kafka.message_primitives import uuid_text
+from kafkalog.kafka.message_writer import encode, encode_uvarint
 from kafkalog.log_dirs.log_directory import open_log_directory
 from kafkalog.narrowing import matches
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.segments.internal_blocks import TOPICS, internal_row
 from kafkalog.segments.moment import Moment
 from kafkalog.tables.internal_tables import INTERNAL
-from message_writer import encode, encode_uvarint
 from official import FIXTURES
 from one_by_one import of_directory
 

@@ -1,4 +1,4 @@
-"""Writes generated messages as Kafka's brokers do: tests build records so, and prove that reading loses nothing."""
+"""Writes generated messages as Kafka's brokers do, from the values that `message.decode` reads."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ __all__ = ["encode", "encode_uvarint"]
 def encode(message: Message, version: int, fields: dict[str, Value]) -> bytes:
     """Write `fields` as `message` in `version`; fields that are not given have their default.
 
-    A tagged field that has its default is left out.
+    A tagged field that has its default is left out. Strings may have the surrogates that stand for bytes which are not
+    UTF-8.
     """
     flexible = version >= message.flexible_since
     return _Writer(version, flexible=flexible).structure(message.fields, fields)
@@ -75,7 +76,7 @@ class _Writer:
             return base64.urlsafe_b64decode(f"{value}==")
         if kind in FIXED:
             return struct.pack(f">{FIXED[kind]}", value)
-        data = value.encode() if kind == "string" and value is not None else value
+        data = value.encode("utf-8", "surrogateescape") if kind == "string" and value is not None else value
         return self.length("h" if kind == "string" else "i", data) + (data or b"")
 
     def length(self, code: str, value: Value) -> bytes:

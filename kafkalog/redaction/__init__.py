@@ -1,0 +1,8 @@
+"""Evidence made fit to leave the house: contents and names become others, what is known alone is written."""
+
+from __future__ import annotations
+
+from kafkalog.redaction.new_names import NameChoice
+from kafkalog.redaction.redacting import Damaged, Redaction, RedactionChoice, redact
+
+__all__ = ["Damaged", "NameChoice", "Redaction", "RedactionChoice", "redact"]
