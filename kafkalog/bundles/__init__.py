@@ -1,0 +1,1 @@
+"""Bundles: what is copied out of log directories to be sent, with a manifest that says what it is."""
