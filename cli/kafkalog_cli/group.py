@@ -21,6 +21,7 @@ _BY_QUESTION: Final = {
     "What changed since": ("diff", "history"),
     "Why is it so big": ("space",),
     "What did an audit say": ("report", "sql"),
+    "Whom to ask": ("collect",),
     "What does it mean": ("explain", "schema", "completion"),
 }
 _COMMANDS: Final = tuple(name for names in _BY_QUESTION.values() for name in names)
@@ -28,6 +29,7 @@ _COMMANDS: Final = tuple(name for names in _BY_QUESTION.values() for name in nam
 # What other tools call what kafkalog does, and the command that does it.
 _ELSEWHERE: Final = {
     "audit": "kafkalog txn-audit DIR",
+    "bundle": "kafkalog collect -o BUNDLE DIR",
     "cat": "kafkalog dump --format ndjson FILE",
     "changes": "kafkalog diff OLD NEW",
     "check": "kafkalog verify DIR",

@@ -71,10 +71,11 @@ class BundleFile(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What is not in the bundle, and why."""
+    """What is not in the bundle, and why; `path` is where it would be, empty for what has no place there."""
 
     source: str
     why: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _left_out(entry: Mapping[str, Any]) -> LeftOut:
-    return LeftOut(_text(entry["source"]), _text(entry["why"]))
+    return LeftOut(_text(entry["source"]), _text(entry["why"]), _text(entry.get("path", "")))
 
 
 def _file(entry: Mapping[str, Any]) -> BundleFile:

@@ -92,7 +92,7 @@ class Surroundings:
             len({node.node_id for node in nodes}) > 1,
             newest,
             newest_broker,
-            at_newest(options.now, newest_broker),
+            at_newest(options.now, max([newest_broker, *(node.bundle.now_ms for node in nodes)])),
             all(state.node.clean_shutdown for state in states),
             any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
         )
