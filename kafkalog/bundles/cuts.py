@@ -5,7 +5,7 @@ A cut log is one that a broker could have: it begins where its retention might h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -123,9 +123,9 @@ def with_epochs(data: bytes, log: CutLog) -> bytes:
 
 
 def with_offsets(
-    data: bytes, kept: dict[tuple[str, int], CutLog | None], *, of_start: bool
+    data: bytes, left_out: Collection[tuple[str, int]], cut: Mapping[tuple[str, int], CutLog], *, of_start: bool
 ) -> bytes:  # fmt: skip
-    """Return a checkpoint of offsets with the partitions that are `kept`, those that were cut with offsets they have.
+    """Return a checkpoint of offsets without the partitions that were left out, and with offsets that cut ones have.
 
     `of_start` says that it has the logs' beginnings. What is malformed stays as it is.
     """
@@ -136,12 +136,12 @@ def with_offsets(
         return data
     said = []
     for topic, number, offset in rows:
-        if (topic, number) not in kept:
+        if (topic, number) in left_out:
             continue
-        log = kept[topic, number]
+        log = cut.get((topic, number))
         if log is not None:
             offset = max(offset, log.first_offset) if of_start else min(offset, log.end_offset)  # noqa: PLW2901  # it is what is kept of it
         said.append(f"{topic} {number} {offset}")
-    if len(said) == len(rows) and not any(kept.values()):
+    if len(said) == len(rows) and not cut:
         return data
     return "".join(f"{line}\n" for line in (version, len(said), *said)).encode()

@@ -367,9 +367,13 @@ class _Planner:
 
     def _add_root(self, root: _Place, own: Sequence[tuple[str, str, int]]) -> None:
         plan = self._plan
-        here = [place for place in plan.places if place.node is root.node and place.directory is not None]
-        kept = {(place.directory.topic, place.directory.partition): place.cut for place in here
-                if place.directory is not None and not place.directory.suffix}  # fmt: skip
+        here = [one for one in root.node.partitions if not one.suffix]
+        left_out = {(one.topic, one.partition) for one in here if not self._is_meant(one)}
+        cut = {
+            (place.directory.topic, place.directory.partition): place.cut
+            for place in plan.places
+            if place.node is root.node and place.directory is not None and place.cut is not None
+        }
         for name, path, size in sorted(own):
             why = _OF_ROOT.get(name)
             if why is None and parse_name(name).kind is not FileKind.KRAFT_SNAPSHOT:
@@ -378,9 +382,9 @@ class _Planner:
                 plan.left_out.append(
                     LeftOut(path, "the logs end before the stop that it is about", f"{root.home}/{name}")
                 )
-            elif name in CHECKPOINTS.values() and (self._needed is not None or any(kept.values())):
+            elif name in CHECKPOINTS.values() and (left_out or cut):
                 of_start = name == CHECKPOINTS["log_start"]
-                change = partial(with_offsets, kept=kept, of_start=of_start)
+                change = partial(with_offsets, left_out=left_out, cut=cut, of_start=of_start)
                 self._add_changed(root, name, path, why or "", change)
             else:
                 root.files.append(_Planned(f"{root.home}/{name}", path, size, why or "a snapshot of the metadata"))

@@ -25,6 +25,7 @@ from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = ["Asked", "Needed", "needed_for"]
 
+_UNDECIDED: Final = ("administrator", "foreign-marker")  # causes that are told from what no record says
 _ALWAYS: Final = "it has the topics, leaders and settings: every answer needs it"
 
 
@@ -92,6 +93,8 @@ class _Finding:
         for cluster in found.clusters:
             self._add_ids(cluster, _ids(cluster))
         if not narrowing.of_producers:
+            self._add_writers(places)
+        if not narrowing.of_producers:
             self._add_groups_of({place for place in places if not place[0].startswith("__")})
 
     def add_groups(self, wanted: Sequence[str]) -> None:
@@ -124,23 +127,33 @@ class _Finding:
 
     def needed(self) -> Needed:
         """Return what was gathered, with what every question needs."""
+        undecided = {
+            (place.topic, place.partition)
+            for one in incidents_of_audit(self._audit)
+            if one.cause in _UNDECIDED
+            for place in one.partitions
+        }
         for cluster in self._audit.clusters:
+            if not undecided.isdisjoint(self._why):
+                self._add_every_state(cluster, "that the coordinator did not decide it shows only in all partitions")
             for log in cluster.logs:
                 if log.partition.directory.topic == METADATA_TOPIC:
                     self._add(_place(log), _ALWAYS)
         return Needed(self._why, list(self._missing))
 
     def _add_writers(self, places: set[tuple[str, int]]) -> None:
-        """Add the coordinators of the ids that wrote to logs."""
+        """Add the coordinators of the ids that wrote to logs; all where no record names one of the producers."""
         for cluster in self._audit.clusters:
-            producers = [
-                np.unique(log.verdicts.rows["producer_id"]) for log in cluster.logs if _place(log) in places
-            ]  # fmt: skip
-            if producers:
-                names = cluster.coordinator.names_of(np.unique(np.concatenate(producers)))
-                self._add_ids(
-                    cluster, [cluster.coordinator.states.ids[n] for n in np.unique(names[names >= 0]).tolist()]
-                )
+            wrote = [np.unique(log.verdicts.rows["producer_id"]) for log in cluster.logs if _place(log) in places]
+            coordinator = cluster.coordinator
+            names = coordinator.names_of(np.unique(np.concatenate(wrote))) if wrote else np.empty(0, np.int64)
+            self._add_ids(cluster, [coordinator.states.ids[number] for number in np.unique(names[names >= 0]).tolist()])
+            if (names < 0).any():
+                self._add_every_state(cluster, "that no record names a producer shows only in all partitions")
+
+    def _add_every_state(self, cluster: ClusterAudit, why: str) -> None:
+        for number in sorted(cluster.coordinator.known):
+            self._add((STATE_TOPIC, number), why)
 
     def _add_ids(self, cluster: ClusterAudit, ids: Iterable[str]) -> None:
         """Add the state partition of each id, and the partitions of groups that its transactions committed in."""
