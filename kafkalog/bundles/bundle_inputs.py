@@ -34,10 +34,21 @@ class FromBundle(NamedTuple):
     """What a bundle says of one of its log directories: which partitions' directories were left out of it on purpose.
 
     `now_ms` is the newest time that a broker had written in all that the bundle was taken from, -1 where it is cut.
+    `cut_at_start` and `cut_at_end` are the names of the directories whose logs have no beginning, and no end.
     """
 
     left_out: frozenset[str] = frozenset()
     now_ms: int = -1
+    cut_at_start: frozenset[str] = frozenset()
+    cut_at_end: frozenset[str] = frozenset()
+
+    def is_cut_at_start(self, log: str) -> bool:
+        """Say whether the beginning of a log was cut off, by its directory's path."""
+        return bool(self.cut_at_start) and os.path.basename(log.rstrip("/")) in self.cut_at_start
+
+    def is_cut_at_end(self, log: str) -> bool:
+        """Say whether the end of a log was cut off, by its directory's path."""
+        return bool(self.cut_at_end) and os.path.basename(log.rstrip("/")) in self.cut_at_end
 
 
 NO_BUNDLE: Final = FromBundle()
@@ -56,7 +67,16 @@ def bundle_around(home: str) -> FromBundle:
     within = f"{BUNDLE_DATA}/{name}/"
     left = (one.path.removeprefix(within) for one in manifest.left_out if one.path.startswith(within))
     now = manifest.moment.get("now_ms")
-    return FromBundle(frozenset(one for one in left if "/" not in one), now if isinstance(now, int) else -1)
+    cut = [
+        (file.path.removeprefix(within).partition("/")[0], file.cut)
+        for file in manifest.files
+        if file.cut is not None and file.path.startswith(within) and file.path.endswith(".log")
+    ]
+    return FromBundle(
+        frozenset(one for one in left if "/" not in one), now if isinstance(now, int) else -1,
+        frozenset(name for name, about in cut if about.from_offset is not None),
+        frozenset(name for name, about in cut if about.to_offset is not None),
+    )  # fmt: skip
 
 
 def bundle_remote(path: str) -> tuple[str, str | None] | None:

@@ -42,7 +42,8 @@ SCHEMA_VERSION: Final = 1
 class Cut(NamedTuple):
     """What of a file is in the bundle: its offsets, and the bytes from `position` on of the `source_size` it had.
 
-    An offset is None where the cut is by bytes alone.
+    `from_offset` is where its log begins in the bundle, if what was before it was cut off; `to_offset` is its last one,
+    if what came after was.
     """
 
     from_offset: int | None

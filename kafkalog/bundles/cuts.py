@@ -5,6 +5,7 @@ A cut log is one that a broker could have: it begins where its retention might h
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -81,7 +82,9 @@ def _batches(path: str, size: int) -> np.ndarray[tuple[int, ...], np.dtype[np.in
     for chunk in segment_chunks(path, max_bytes=size):
         heads = chunk.heads.numpy()
         parts.append(heads[:, heads[buffers.VALID] != 0][list(_OF_BATCH)].astype(np.int64))
-    return np.concatenate(parts, axis=1) if parts else np.empty((len(_OF_BATCH), 0), np.int64)
+    found = np.concatenate(parts, axis=1) if parts else np.empty((len(_OF_BATCH), 0), np.int64)
+    found[0] = np.where(found[0] < 0, found[1], found[0])  # a compressed message of magic 0 or 1 has its last one alone
+    return found
 
 
 def _kept(
@@ -89,7 +92,7 @@ def _kept(
     first: int, last: int,
 ) -> Iterator[CutSegment]:  # fmt: skip
     """Yield what is kept of each segment; damaged bytes between two batches that stay, stay."""
-    for (path, base_offset, size), table in zip(segments, tables, strict=True):
+    for (path, _, size), table in zip(segments, tables, strict=True):
         base, ends, position, length, _ = table
         rows = np.flatnonzero((ends >= first) & (base <= last))
         if not len(rows):
@@ -98,10 +101,8 @@ def _kept(
         from_start = low == 0
         start = 0 if from_start else int(position[low])
         stop = size if high == table.shape[1] - 1 else int(position[high] + length[high])
-        name = base_offset if from_start else int(base[low])
-        yield CutSegment(
-            path, f"{name:020}.log", start, stop, int(base[low]), int(ends[high]), start > 0 or stop < size
-        )
+        name = os.path.basename(path) if from_start else f"{int(base[low]):020}.log"
+        yield CutSegment(path, name, start, stop, int(base[low]), int(ends[high]), start > 0 or stop < size)
 
 
 def with_epochs(data: bytes, log: CutLog) -> bytes:

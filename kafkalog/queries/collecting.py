@@ -21,7 +21,7 @@ from kafkalog.bundles.cuts import CutLog, cut_log, with_epochs, with_offsets
 from kafkalog.columns.table import AFTER_ALL
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
-from kafkalog.files.names import METADATA_TOPIC, FileKind, is_remote, parse_name
+from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, is_remote, parse_name
 from kafkalog.files.opening import open_stored, read_small
 from kafkalog.files.recognition import CHECKPOINTS
 from kafkalog.files.watch import watch
@@ -31,6 +31,7 @@ from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.moving import READINGS, list_again, movement
 from kafkalog.log_dirs.remote_store import given_remote
+from kafkalog.log_dirs.tiers import REMOTE_METADATA_TOPIC
 from kafkalog.log_dirs.walk import walk
 from kafkalog.quantities import When, at_newest, iso, many
 from kafkalog.queries.evidence import Asked, Needed, needed_for
@@ -71,6 +72,7 @@ _OF_PARTITION: Final = {
     FileKind.QUORUM_STATE: "the controllers' votes",
 }
 _SAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
+_WHOLE: Final = (METADATA_TOPIC, STATE_TOPIC, REMOTE_METADATA_TOPIC)  # of them the newest records are about all times
 _NOT_ASKED: Final = "not of the question"
 
 
@@ -286,7 +288,7 @@ class _Planner:
 
     def _cut(self, directory: PartitionDirectory) -> CutLog | None:
         plan = self._plan
-        if (plan.since, plan.until) == (None, None) or directory.topic == METADATA_TOPIC or directory.suffix:
+        if (plan.since, plan.until) == (None, None) or directory.topic in _WHOLE or directory.suffix:
             return None
         name = f"{directory.topic}-{directory.partition}"
         if directory.tier is not None:
@@ -311,7 +313,9 @@ class _Planner:
         sizes = {segment.path: segment.size for segment in directory.segments}
         whole = {os.path.basename(one.path).partition(".")[0] for one in cut.segments if not one.is_cut}
         for one in cut.segments:
-            about = Cut(one.first_offset, one.last_offset, sizes[one.path], one.start) if one.is_cut else None
+            begins = one.first_offset if cut.is_cut_at_start and one is cut.segments[0] else None
+            ends = one.last_offset if cut.is_cut_at_end and one is cut.segments[-1] else None
+            about = None if (begins, ends) == (None, None) else Cut(begins, ends, sizes[one.path], one.start)
             place.files.append(_Planned(
                 f"{place.home}/{one.name}", one.path, one.stop - one.start, place.why, one.start, about,
                 identity=directory.files.get(os.path.basename(one.path)),
@@ -320,7 +324,15 @@ class _Planner:
             name = f"{cut.first_offset:020}.log"
             first = directory.segments[0].path
             place.files.append(
-                _Planned(f"{place.home}/{name}", first, 0, place.why, 0, Cut(None, None, sizes[first], 0), b"")
+                _Planned(
+                    f"{place.home}/{name}",
+                    first,
+                    0,
+                    place.why,
+                    0,
+                    Cut(None, max(cut.end_offset - 1, 0), sizes[first], 0),
+                    b"",
+                )
             )
         for name, (path, size) in sorted(by_name.items()):
             parsed = parse_name(name)
@@ -424,7 +436,10 @@ class _Planner:
                     f"the bundle has {self._kept} of {self._partitions} partitions: what the others have is unknown"
                 )
         if plan.until is not None:
-            plan.unknowable.append(f"all logs but the metadata end at {iso(plan.until)}: what came after is unknown")
+            plan.unknowable.append(
+                f"the logs end at {iso(plan.until)}: what came after is unknown, but for the metadata and the"
+                " coordinator's records, which are whole"
+            )
         if plan.since is not None:
             plan.unknowable.append("internal topics are whole at their beginning: their records are about all times")
         plan.unknowable += [f"not cut: {one}" for one in self._uncut]

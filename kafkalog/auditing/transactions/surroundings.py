@@ -124,6 +124,8 @@ class Surroundings:
         """Say how the files of a node's log and of the state topic belong together."""
         if directory.is_remote_alone:
             return Inputs.REMOTE
+        if node.bundle.is_cut_at_end(directory.log):
+            return Inputs.CUT
         if self.options.again or (node.clean_shutdown and self.state_clean):
             return Inputs.STOPPED
         return Inputs.ONE_MOMENT if self.options.snapshot else Inputs.COPIED
