@@ -24,7 +24,7 @@ from kafkalog.untrusted import untrusted_json
 if TYPE_CHECKING:
     from typing import BinaryIO
 
-__all__ = ["BundleSink", "FolderSink", "TarSink", "Written", "packed"]
+__all__ = ["BundleSink", "CopiedBytes", "FolderSink", "TarSink", "packed"]
 
 TAR_FOLDER: Final = "kafkalog-bundle"  # what a tar's members are in
 _DONE: Final = f"{WORK}/done.ndjson"
@@ -35,7 +35,7 @@ _LEVEL: Final = 3  # of zstd: a level more costs more than it saves
 _LONGEST: Final = 200  # bytes of a name: a file system takes 255, and a temporary name is longer
 
 
-class Written(NamedTuple):
+class CopiedBytes(NamedTuple):
     """How many bytes a file has in the bundle, and their SHA-256."""
 
     size: int
@@ -45,10 +45,10 @@ class Written(NamedTuple):
 class BundleSink(Protocol):
     """Takes the files of a bundle, one after the other."""
 
-    def kept(self, path: str, size: int, source: str) -> Written | None:
+    def kept(self, path: str, size: int, source: str) -> CopiedBytes | None:
         """Return what an earlier run has written of the same `source`, None where that is not there."""
 
-    def put(self, path: str, pieces: Iterable[bytes], size: int, modified: float | None, source: str) -> Written:
+    def put(self, path: str, pieces: Iterable[bytes], size: int, modified: float | None, source: str) -> CopiedBytes:
         """Write a file of `size` bytes; `source` says which file it was, and which of its bytes."""
 
     def finish(self, manifest: BundleManifest, readme: str) -> None:
@@ -63,17 +63,17 @@ class FolderSink:
         self._done = self._read_done()
         self._here: set[str] = set()
 
-    def _read_done(self) -> dict[str, tuple[str, Written]]:
+    def _read_done(self) -> dict[str, tuple[str, CopiedBytes]]:
         """Read what an earlier run has copied; a line that was not written to its end ends the list."""
-        found: dict[str, tuple[str, Written]] = {}
+        found: dict[str, tuple[str, CopiedBytes]] = {}
         with suppress(OSError, ValueError, KeyError, TypeError):
             for line in (self._folder / _DONE).read_bytes().splitlines():
                 said = untrusted_json(line)
-                found[said["path"]] = said["source"], Written(said["size"], said["sha256"])
+                found[said["path"]] = said["source"], CopiedBytes(said["size"], said["sha256"])
         return found
 
-    def kept(self, path: str, size: int, source: str) -> Written | None:
-        known, written = self._done.get(path, ("", Written(-1, "")))
+    def kept(self, path: str, size: int, source: str) -> CopiedBytes | None:
+        known, written = self._done.get(path, ("", CopiedBytes(-1, "")))
         place = self._folder / path
         if known != source or written.size != size or is_linked(self._folder, path) or not place.is_file():
             return None
@@ -82,7 +82,7 @@ class FolderSink:
         self._here |= {path} if is_same else set()
         return written if is_same else None
 
-    def put(self, path: str, pieces: Iterable[bytes], size: int, modified: float | None, source: str) -> Written:  # noqa: ARG002  # a tar needs the size
+    def put(self, path: str, pieces: Iterable[bytes], size: int, modified: float | None, source: str) -> CopiedBytes:  # noqa: ARG002  # a tar needs the size
         if is_linked(self._folder, path):
             raise UnsupportedError(f"{self._folder / path}: a link is in its place, and is not followed")
         place = self._folder / path
@@ -106,7 +106,7 @@ class FolderSink:
         finally:
             part.unlink(missing_ok=True)
         self._here.add(path)
-        written = Written(done, digest.hexdigest())
+        written = CopiedBytes(done, digest.hexdigest())
         with open(self._folder / _DONE, "a", encoding="ascii") as list_of_all:
             list_of_all.write(json.dumps({"path": path, "source": source, **written._asdict()}) + "\n")
         return written
@@ -131,10 +131,10 @@ class TarSink:
     def __init__(self, write: Callable[[bytes], object]) -> None:
         self._write = write
 
-    def kept(self, _path: str, _size: int, _source: str) -> Written | None:
+    def kept(self, _path: str, _size: int, _source: str) -> CopiedBytes | None:
         return None
 
-    def put(self, path: str, pieces: Iterable[bytes], size: int, modified: float | None, source: str) -> Written:  # noqa: ARG002  # only who goes on needs the source
+    def put(self, path: str, pieces: Iterable[bytes], size: int, modified: float | None, source: str) -> CopiedBytes:  # noqa: ARG002  # only who goes on needs the source
         member = tarfile.TarInfo(f"{TAR_FOLDER}/{path}")
         member.size, member.mode, member.mtime = size, 0o644, int(modified or 0)
         self._write(member.tobuf(tarfile.PAX_FORMAT, "utf-8", "surrogateescape"))
@@ -144,7 +144,7 @@ class TarSink:
             done += len(piece)
             self._write(piece)
         self._write(bytes(-done % _BLOCK))
-        return Written(done, digest.hexdigest())
+        return CopiedBytes(done, digest.hexdigest())
 
     def finish(self, manifest: BundleManifest, readme: str) -> None:
         for name, text in ((BUNDLE_README, readme), (BUNDLE, manifest.text())):

@@ -35,7 +35,7 @@ from kafkalog.log_dirs.tiers import REMOTE_METADATA_TOPIC
 from kafkalog.log_dirs.walk import walk
 from kafkalog.quantities import When, at_newest, iso, many
 from kafkalog.queries.evidence import Asked, Needed, needed_for
-from kafkalog.unread import leaves_complete
+from kafkalog.unread import leaves_complete, not_read
 from kafkalog.version import VERSION
 
 if TYPE_CHECKING:
@@ -369,7 +369,7 @@ class _Planner:
         try:
             data = read_small(path)
         except UnreadableError as error:
-            _note_unread(self._plan.unread, Finding.of("file-unreadable", path, str(error)))
+            _note_unread(self._plan.unread, not_read(path, error))
             self._plan.left_out.append(LeftOut(path, "it could not be read", f"{place.home}/{name}"))
             return
         changed = change(data)
@@ -534,6 +534,9 @@ class _Copier:
         except UnreadableError:
             return None
         when = iso(_now())
+        if directory.segments and not newer.segments:  # no broker leaves a log without any
+            why = f"{directory.log}: its segments were there when it was listed, and none is now"
+            _note_unread(self.unread, not_read(directory.log, why))
         what = f"files moved before they were copied; it was listed again at {when}"
         self._changed.append({"path": place.home, "what": what})
         entries = [(name, os.path.join(directory.log, name), 0 if known is None else known.size)
@@ -555,13 +558,13 @@ class _Copier:
             place.directory = None
             return
         if exists(file.source):
-            _note_unread(self.unread, Finding.of("file-unreadable", file.source, str(error)))
+            _note_unread(self.unread, not_read(file.source, error))
             self._left_out.append(LeftOut(file.source, f"it could not be read: {error}", file.path))
         elif not exists(file.source):
             is_part = parse_name(os.path.basename(file.source)).kind is FileKind.LOG
             self._changed.append({"path": file.path, "what": "it was deleted before it was copied"})
             if is_part:
-                _note_unread(self.unread, Finding.of("file-unreadable", file.source, str(error)))
+                _note_unread(self.unread, not_read(file.source, error))
 
     def _copy(self, place: _Place, file: _Planned, source: SizedSource | None) -> None:
         identity = _state_of(file, source)

@@ -64,6 +64,7 @@ CALLS: Final = {
     "diff AUDIT": Call("audit", "{whole} {audit}", is_local=True),
     "history": Call("audit", "{nights}", part=VERDICT, is_local=True),
     "space": Call("data", "{data}"),
+    "collect": Call("data", "{data}"),
     "report": Call("audit", "{audit}"),
     "sql": Call("audit", "{audit} FROM{space}transactions", is_local=True),
     "explain": Call("words", "transaction-hanging"),
@@ -123,6 +124,7 @@ EXCEPTIONS: Final = {
     ("show", "a damaged segment"): Otherwise(Exit.FINE, "It shows bytes as they are, and what is wrong with them."),
     ("find", "a damaged segment"): Otherwise(Exit.INCOMPLETE, "As of grep, 1 says that there is no match."),
     ("space", "a damaged segment"): Otherwise(Exit.FINE, "It counts bytes, whatever they say.", is_named=False),
+    ("collect", "a damaged segment"): Otherwise(Exit.FINE, "It copies bytes, whatever they say.", is_named=False),
     ("history", "an empty directory"): Otherwise(
         Exit.FINE, "A directory without an audit is no night.", is_named=False
     ),

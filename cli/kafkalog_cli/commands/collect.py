@@ -109,6 +109,7 @@ def collect(
         kafkalog collect --plan --transactional-id billing-7 /var/lib/kafka
         kafkalog collect --transactional-id billing-7 -o billing-7.tar.zst /var/lib/kafka
         kafkalog collect --incident 1 -o incident.tar.zst /copy/of/log.dirs
+        kafkalog collect --since 2026-11-21T03:00:00Z --until 2026-11-21T04:00:00Z -o hour /copy/of/log.dirs
         kubectl exec POD -- kafkalog collect --topic orders -o - /var/lib/kafka > orders.tar.zst
         kafkalog txn-audit orders.tar.zst
     """
