@@ -260,6 +260,13 @@ FILES: Final[dict[str, Code]] = {
         "Read what cannot be known from it; ask who collected it for more where the answer needs it.",
         line="bundle",
     ),
+    "log-cut-in-bundle": Code(
+        NOTE,
+        "A log in a bundle begins later, or ends earlier, than the one that it was copied from.",
+        "Certain: the bundle's bundle.json says so.",
+        "No effect: a bundle is a copy.",
+        "Nothing is lost. A transaction that is open here may have ended after the cut: collect again without --until.",
+    ),
     "link-leaves": Code(
         WARNING,
         "A symbolic link in the log directory leads out of it, or to nothing, and was not followed.",

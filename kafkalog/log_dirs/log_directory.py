@@ -481,7 +481,21 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
         findings += wrong
         if found is not None:
             directory.partitions.append(found)
+            findings += _cut_off(directory, found)
     return directory
+
+
+def _cut_off(node: LogDirectory, directory: PartitionDirectory) -> Iterator[Finding]:
+    """Yield a note for a log of a bundle that has no beginning, or no end."""
+    parts = []
+    if node.bundle.is_cut_at_start(directory.log):
+        parts.append(f"begins at offset {directory.local_start_offset}")
+    if node.bundle.is_cut_at_end(directory.log):
+        parts.append("has no end")
+    if parts:
+        name = f"{directory.topic}-{directory.partition}"
+        message = f"{name} {' and '.join(parts)} in the bundle: it was cut, what is missing is not lost"
+        yield directory.finding("log-cut-in-bundle", directory.log, message)
 
 
 def _identity(itself: tuple[int, int], about: Mapping[str, str], names: Collection[str]) -> DirectoryIdentity:
