@@ -50,7 +50,7 @@ def cut_log(
     """Cut a log's segments, each a path with its base offset and size, at batches of these times (ms).
 
     It begins at the first batch with a time from `since` on, or before it at the first batch of a transaction that was
-    open there: `begun` has the first offset of each, and the one after its marker. It ends with the last batch with a
+    open there: `begun` has the first offset of each, and its marker's. It ends with the last batch with a
     time up to `until`. None where nothing is cut. Raises UnreadableError.
     """
     tables = [_batches(path, size) for path, _, size in segments]
@@ -62,7 +62,7 @@ def cut_log(
     at = int(first[0]) if len(first) else every.shape[1] - 1
     wanted = from_offset = int(base[at])
     if since is not None:
-        from_offset = min([wanted, *(start for start, end in begun if start < wanted < end)])
+        from_offset = min([wanted, *(start for start, end in begun if start < wanted <= end)])
     end = int(last[-1])
     if until is not None:
         kept = np.flatnonzero(time <= until)

@@ -446,7 +446,7 @@ class _Planner:
 
 
 def _begun_transactions(audited: Audit | None) -> dict[str, list[tuple[int, int]]]:
-    """Return the transactions of each log by its path: the first offset of each, and the one after its marker."""
+    """Return the transactions of each log by its path: the first offset of each, and its marker's."""
     found: dict[str, list[tuple[int, int]]] = {}
     for cluster in audited.clusters if audited is not None else ():
         for log in cluster.logs:
@@ -553,17 +553,18 @@ class _Copier:
         return place.files
 
     def _lost(self, place: _Place, file: _Planned, error: UnreadableError) -> None:
-        if place.directory is not None and not exists(place.directory.log):
-            self._changed.append({"path": place.home, "what": "the partition was deleted before it was copied"})
-            place.directory = None
-            return
+        """Note a file that can't be copied; that a broker deletes what it had put aside is nothing to note."""
+        parsed = parse_name(os.path.basename(file.source))
+        directory = place.directory
         if exists(file.source):
             _note_unread(self.unread, not_read(file.source, error))
             self._left_out.append(LeftOut(file.source, f"it could not be read: {error}", file.path))
-        elif not exists(file.source):
-            is_part = parse_name(os.path.basename(file.source)).kind is FileKind.LOG
+        elif directory is not None and not exists(directory.log) and exists(place.node.home):
+            if place.home not in {one["path"] for one in self._changed}:
+                self._changed.append({"path": place.home, "what": "the partition was deleted before it was copied"})
+        elif not parsed.removed:
             self._changed.append({"path": file.path, "what": "it was deleted before it was copied"})
-            if is_part:
+            if parsed.kind is FileKind.LOG:
                 _note_unread(self.unread, not_read(file.source, error))
 
     def _copy(self, place: _Place, file: _Planned, source: SizedSource | None) -> None:
