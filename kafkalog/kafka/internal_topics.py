@@ -27,7 +27,8 @@ _SIGN: Final = 1 << 31
 def coordinator_partition(name: str, total: int) -> int:
     """Return the partition of ``__transaction_state``, or ``__consumer_offsets``, that a transactional id or group has.
 
-    It is ``Utils.abs(name.hashCode()) % total``: Java's hash of UTF-16 code units, whose lowest value counts as 0.
+    It is ``Utils.abs(name.hashCode()) % total``: Java's hash of UTF-16 code units, whose lowest value counts as 0
+    (TransactionStateManager and GroupCoordinatorService, ``partitionFor``).
     """
     found = 0
     data = name.encode("utf-16-be", "surrogatepass")
