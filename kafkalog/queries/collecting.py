@@ -528,13 +528,18 @@ class _Copier:
         directory = place.directory
         assert directory is not None
         try:
-            if movement(place.node, directory) is None or place.cut is not None:
+            moved = movement(place.node, directory)
+            if moved is None or place.cut is not None:
                 return None
+            if moved.is_gone:
+                what = "the partition was deleted before it was copied"
+                self._changed.append({"path": place.home, "what": what})
+                return []
             newer = list_again(place.node, directory)
         except UnreadableError:
             return None
         when = iso(_now())
-        if directory.segments and not newer.segments:  # no broker leaves a log without any
+        if directory.segments and not (newer.segments or newer.suffix):  # no broker leaves a log without any
             why = f"{directory.log}: its segments were there when it was listed, and none is now"
             _note_unread(self.unread, not_read(directory.log, why))
         what = f"files moved before they were copied; it was listed again at {when}"
@@ -570,8 +575,8 @@ class _Copier:
     def _copy(self, place: _Place, file: _Planned, source: SizedSource | None) -> None:
         identity = _state_of(file, source)
         size = file.size
-        if source is not None and file.identity is None:
-            size = min(size, source.size) if size else source.size
+        if source is not None and not _is_log(file):
+            size = source.size  # brokers replace their small files as a whole, and write to indexes
         known = self._sink.kept(file.path, size, identity)
         if known is None:
             now = file.identity or getattr(source, "identity", None)
@@ -612,10 +617,17 @@ class _Copier:
         )  # fmt: skip
 
 
+def _is_log(file: _Planned) -> bool:
+    """Say whether a file has batches that a broker appends to: it is copied up to where it was listed."""
+    return file.cut is not None or parse_name(os.path.basename(file.source)).kind is FileKind.LOG
+
+
 def _is_same(file: _Planned, source: SizedSource) -> bool:
     """Say whether an open file is the one that was listed, with what it had then."""
     now = getattr(source, "identity", None)
     if file.identity is None or now is None:
+        return True
+    if not _is_log(file):
         return True
     return bool(now.inode == file.identity.inode and now.size >= file.start + file.size)
 

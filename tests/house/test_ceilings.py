@@ -13,11 +13,11 @@ import pytest
 
 from kafkalog import few_of_many
 from kafkalog.auditing.incidents import aborted_transactions, incident
-from kafkalog.bundles import bundle_inputs
 from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.space import clocks, segment_facts, settings
 from kafkalog.auditing.transactions import newest_records, own_markers, replica_outcomes
 from kafkalog.auditing.verification import verifying
+from kafkalog.bundles import bundle_inputs
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.files import limits, object_stores, opening
 from kafkalog.kafka import compression, unpacking
