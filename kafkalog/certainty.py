@@ -95,6 +95,7 @@ class Inputs(Enum):
     ONE_MOMENT = "all files are of one moment; the system may not have written their last pages"
     COPIED = "brokers may have written while the files were copied"
     REMOTE = "of the log there are closed segments of a remote store alone: the markers may follow"
+    CUT = "a bundle has the log without its end: the markers may follow"
 
     @property
     def are_of_one_moment(self) -> bool:
@@ -145,7 +146,7 @@ def marker_missed(inputs: Inputs, seen: Seen, at_end: Seen) -> MarkerMissed:
 
     `at_end` is what counts where the files are of one moment: how far they were written.
     """
-    if inputs is Inputs.REMOTE:
+    if inputs in (Inputs.REMOTE, Inputs.CUT):
         return MarkerMissed(Doubt.COPIED_TOO_EARLY, is_recent=True)
     found = _by_moments(seen)
     if inputs is Inputs.STOPPED:

@@ -784,6 +784,32 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "log_dirs/test_remote_chain.py log_dirs/test_tiers.py log_dirs",
         ),
     ),
+    "What does a bundle have, and what is missed of it?": (
+        Mutant(
+            "queries/evidence.py:needed_for",  # by `_Finding.needed`
+            "if not undecided.isdisjoint(self._why):",
+            "if undecided.isdisjoint(self._why):",
+            "queries/test_collect.py",
+        ),
+        Mutant(
+            "kafka/internal_topics.py:coordinator_partition",
+            "return min(found, 2 * _SIGN - found) % _SIGN % total",
+            "return min(found, 2 * _SIGN - found) % total",
+            "queries/test_collect.py",
+        ),
+        Mutant(
+            "bundles/cuts.py:cut_log",
+            "start < wanted <= end",
+            "start < wanted < end",
+            "queries/test_collect.py",
+        ),
+        Mutant(
+            "bundles/bundle_inputs.py:bundle_findings",
+            "if change is not None:",
+            "if change is None:",
+            "queries/test_collect.py",
+        ),
+    ),
     "What of an earlier audit is taken?": (
         Mutant(
             "auditing/pipeline/kept_scans.py:KeptScans.known",

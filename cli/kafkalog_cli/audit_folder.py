@@ -54,7 +54,7 @@ from kafkalog_cli.output import Target, say, write_provenance
 from kafkalog_cli.render.showing import Showing
 from kafkalog_cli.render.sinks import write_folder
 
-__all__ = ["AuditFolder", "audit_folder", "files_of", "write_audit", "write_directory"]
+__all__ = ["AuditFolder", "audit_folder", "files_of", "locked_folder", "write_audit", "write_directory"]
 
 Row = Sequence[Any]
 
@@ -110,7 +110,7 @@ def audit_folder(target: Target, inputs: Sequence[str], arguments: Sequence[str]
         with parents_made(place):
             new = _begin_new(place, target.command, arguments) if begun is None else None
             folder = new or AuditFolder(place, begun or 0, resumed=True)
-            with _locked(place, target.path):
+            with locked_folder(place, target.path):
                 if folder.resumed:
                     _clear(place)
                 try:
@@ -157,7 +157,7 @@ def _begin_new(place: Path, command: str, arguments: Sequence[str]) -> AuditFold
 
 
 @contextlib.contextmanager
-def _locked(place: Path, name: Path) -> Iterator[None]:
+def locked_folder(place: Path, name: Path) -> Iterator[None]:
     """Refuse a directory that another run is writing to. Raises OutputError."""
     with open_file(str(place / BEGUN)) as file:
         try:

@@ -21,7 +21,7 @@ _BY_QUESTION: Final = {
     "What changed since": ("diff", "history"),
     "Why is it so big": ("space",),
     "What did an audit say": ("report", "sql"),
-    "Who else may see it": ("redact",),
+    "Whom to ask": ("collect", "redact"),
     "What does it mean": ("explain", "schema", "completion"),
 }
 _COMMANDS: Final = tuple(name for names in _BY_QUESTION.values() for name in names)
@@ -29,6 +29,7 @@ _COMMANDS: Final = tuple(name for names in _BY_QUESTION.values() for name in nam
 # What other tools call what kafkalog does, and the command that does it.
 _ELSEWHERE: Final = {
     "audit": "kafkalog txn-audit DIR",
+    "bundle": "kafkalog collect -o BUNDLE DIR",
     "cat": "kafkalog dump --format ndjson FILE",
     "anonymize": "kafkalog redact DIR -o NEW",
     "changes": "kafkalog diff OLD NEW",

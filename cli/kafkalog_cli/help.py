@@ -33,9 +33,9 @@ GROUPS: Final = {
         "server-properties", "topic-configs", "remote", "remote-layout",
     ),
     "Output": (
-        "nights", "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii", "format",
-        "table", "all", "count", "files-with-matches", "findings", "full", "tz", "columns", "csv-safe", "dialect",
-        "raw", "names", "names-map", "damaged", "output", "overwrite", "reading", "fail-on", "exit-zero",
+        "plan", "nights", "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii",
+        "format", "table", "all", "count", "files-with-matches", "findings", "full", "tz", "columns", "csv-safe",
+        "dialect", "raw", "names", "names-map", "damaged", "output", "overwrite", "reading", "fail-on", "exit-zero",
     ),
     "Limits": (
         "since-audit", "prune", "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes",

@@ -157,23 +157,26 @@ def columns_option(tables: Sequence[Table]) -> Option:
     return click.option("--columns", callback=names_of(known), metavar="A,B", help="Columns to show, in this order.")
 
 
-def output_options(text: str, *, folders: bool = True, required: bool = False) -> Option:
+def output_options(text: str, *, folders: bool = True, required: bool = False, csv: bool = True) -> Option:
     """Declare ``-o`` and what is done to what is there, as `target`; `text` says what ``-o`` names.
 
-    Without `folders` a command writes no directories.
+    Without `folders` a command writes no directories, without `csv` no rows.
     """
     replaced = "a file that is there, or a directory that the same command wrote" if folders else "a file that is there"
+    csv_safe = click.option(
+        "--csv-safe", is_flag=True,
+        help="In CSV for a spreadsheet: put ' before each text that one may take for a formula.",
+    )  # fmt: skip
     return as_one(
         "target", _target,
         click.option("-o", "--output", type=PathOrUri(), required=required, metavar="NAME",
                      help=f"{text} `-` is standard output."),
         click.option("--overwrite", is_flag=True, help=f"Replace {replaced}."),
-        click.option("--csv-safe", is_flag=True,
-                     help="In CSV for a spreadsheet: put ' before each text that one may take for a formula."),
+        *((csv_safe,) if csv else ()),
     )  # fmt: skip
 
 
-def _target(*, output: str | None, overwrite: bool, csv_safe: bool) -> Target:
+def _target(*, output: str | None, overwrite: bool, csv_safe: bool = False) -> Target:
     path = None if output in (None, "-", "/dev/stdout") else _path(output or "")
     remote = output if output and is_remote(output) else None
     name = click.get_current_context().command.name or ""

@@ -42,7 +42,8 @@ SCHEMA_VERSION: Final = 1
 class Cut(NamedTuple):
     """What of a file is in the bundle: its offsets, and the bytes from `position` on of the `source_size` it had.
 
-    An offset is None where the cut is by bytes alone.
+    `from_offset` is where its log begins in the bundle, if what was before it was cut off; `to_offset` is its last one,
+    if what came after was.
     """
 
     from_offset: int | None
@@ -71,10 +72,11 @@ class BundleFile(NamedTuple):
 
 
 class LeftOut(NamedTuple):
-    """What is not in the bundle, and why."""
+    """What is not in the bundle, and why; `path` is where it would be, empty for what has no place there."""
 
     source: str
     why: str
+    path: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 def _left_out(entry: Mapping[str, Any]) -> LeftOut:
-    return LeftOut(_text(entry["source"]), _text(entry["why"]))
+    return LeftOut(_text(entry["source"]), _text(entry["why"]), _text(entry.get("path", "")))
 
 
 def _file(entry: Mapping[str, Any]) -> BundleFile:

@@ -46,6 +46,7 @@ LABELS: Final = {
     "waiting": "Consumer groups whose offset commits are in an open transaction.",
     "log start": "Partitions whose oldest records are deleted.",
     "not read": "Parts of logs that are in remote storage alone, which was not given.",
+    "bundle": "Of what the bundle is a part, and what cannot be known from it.",
     "remote": "What was read of a remote store.",
     "to copy": "Segments that wait to be copied to remote storage.",
     "to delete": "Segments that wait to be deleted from remote storage.",

@@ -33,6 +33,7 @@ __all__ = [
     "confine",
     "open_file",
     "open_source",
+    "open_stored",
     "open_unnoticed",
     "read_small",
 ]
@@ -339,6 +340,11 @@ def _is_there(name: str) -> bool:
     from kafkalog.files.object_stores import is_object
 
     return is_object(name)
+
+
+def open_stored(name: str) -> SizedSource:
+    """Open a file as it is stored, whatever packs it. Raises UnreadableError as ``open_source``."""
+    return _open_source(name, None)
 
 
 def _open_source(name: str, max_bytes: int | None) -> SizedSource:

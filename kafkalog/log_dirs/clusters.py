@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
+from kafkalog.bundles.bundle_inputs import bundle_remote
 from kafkalog.errors import UnreadableError
 from kafkalog.escape import command_line
 from kafkalog.files.directories import open_tree
@@ -28,7 +29,7 @@ from kafkalog.log_dirs.archives import is_archive
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
 from kafkalog.log_dirs.nodes import is_copy, join_misfits, with_offline
-from kafkalog.log_dirs.remote_store import Remote, given_remote
+from kafkalog.log_dirs.remote_store import LayoutError, Remote, given_remote, remote_of
 from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, partitions_of
 from kafkalog.log_dirs.walk import search
 from kafkalog.settle import Reason, lowered
@@ -182,9 +183,18 @@ def open_clusters(
     read = [node.home for cluster in clusters for node in cluster.nodes if not is_remote(node.home)]
     homes = {os.path.realpath(local_path(home)) for home in read}
     refused = [one for one in refused if not _is_read_with(homes, one.file)]
-    if (remote := given_remote()) is not None:
+    if (remote := given_remote() or _bundled_remote(paths)) is not None:
         refused += _with_tiers(clusters, remote)
     return clusters, refused
+
+
+def _bundled_remote(paths: Sequence[str | os.PathLike[str]]) -> Remote | None:
+    """Return the remote store in a bundle among the inputs, if there is one."""
+    found = next((one for path in paths if (one := bundle_remote(os.fspath(path))) is not None), None)
+    try:
+        return None if found is None else remote_of(*found)
+    except LayoutError:  # somebody changed the manifest
+        return None
 
 
 def _by_id(node: LogDirectory) -> tuple[bool, int, str, str]:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final, NamedTuple, Protocol, TypeVar, Unpack
 
+from kafkalog.bundles.bundle_inputs import FromBundle, bundle_around
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import device_and_inode, exists, identity_of, is_outside, leaving, open_tree
 from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, is_remote, is_virtual, local_path, parse_name
@@ -400,7 +401,7 @@ class LogDirectory:
     the argument is a partition's. `directory_id` is its id in the cluster's metadata, if brokers have several.
     `all_checkpoints` are all offsets by kind, also those of partitions that are not here. `identity` is which directory
     it was when it was listed; that of a partition's directory alone, if no log directory is around it. `offline` says
-    that its broker went on without it.
+    that its broker went on without it. `bundle` is what the bundle that it is in says of it.
     """
 
     path: str
@@ -415,6 +416,7 @@ class LogDirectory:
     all_checkpoints: dict[str, dict[tuple[str, int], int]] = field(default_factory=dict)
     identity: DirectoryIdentity = field(kw_only=True)
     offline: bool = field(default=False, kw_only=True)
+    bundle: FromBundle = field(default=FromBundle(), kw_only=True)
 
     @property
     def alone(self) -> bool:
@@ -454,6 +456,7 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
         root, home, about.get("cluster.id"), about.get("node.id", about.get("broker.id")),
         ".kafka_cleanshutdown" in names, ".lock" in names, findings=findings, directory_id=about.get("directory.id"),
         identity=_identity(itself if home == root or not about else device_and_inode(home), about, around),
+        bundle=bundle_around(above if alone else _absolute(root)),
     )  # fmt: skip
     if directory.running:
         findings.append(
@@ -478,7 +481,21 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
         findings += wrong
         if found is not None:
             directory.partitions.append(found)
+            findings += _cut_off(directory, found)
     return directory
+
+
+def _cut_off(node: LogDirectory, directory: PartitionDirectory) -> Iterator[Finding]:
+    """Yield a note for a log of a bundle that has no beginning, or no end."""
+    parts = []
+    if node.bundle.is_cut_at_start(directory.log):
+        parts.append(f"begins at offset {directory.local_start_offset}")
+    if node.bundle.is_cut_at_end(directory.log):
+        parts.append("has no end")
+    if parts:
+        name = f"{directory.topic}-{directory.partition}"
+        message = f"{name} {' and '.join(parts)} in the bundle: it was cut, what is missing is not lost"
+        yield directory.finding("log-cut-in-bundle", directory.log, message)
 
 
 def _identity(itself: tuple[int, int], about: Mapping[str, str], names: Collection[str]) -> DirectoryIdentity:

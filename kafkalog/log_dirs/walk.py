@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
+from kafkalog.bundles.bundle_inputs import bundle_findings
+from kafkalog.bundles.bundle_manifest import BUNDLE, BUNDLE_DATA
 from kafkalog.errors import UnreadableError
 from kafkalog.escape import command_line
 from kafkalog.files.directories import exists, leaving, open_tree
@@ -42,11 +44,13 @@ def search(tree: Tree, root: str) -> Search:
     """Find the log directories at `root`, or else up to `DEPTH` levels below; a log directory itself is not searched.
 
     Symbolic links are not followed: the target is found by its own path if it is inside, else the link is reported.
-    Raises UnreadableError if `root` can't be listed.
+    Of a bundle they are those in its directory for them. Raises UnreadableError if `root` can't be listed.
     """
     found = Search()
     confine(root)
     entries = _sorted(tree.entries(root))
+    if any(entry.name == BUNDLE for entry in entries):
+        return _in_bundle(tree, root)
     if recognized(tree, _own_name(root), entries) is not DirectoryKind.OTHER:
         found.places.append(root)
         return found
@@ -72,6 +76,17 @@ def search(tree: Tree, root: str) -> Search:
     else:
         found.message = _nothing(root, entries, found.findings, level)
     return found
+
+
+def _in_bundle(tree: Tree, root: str) -> Search:
+    """Find the log directories of a bundle, and what is wrong with its files."""
+    wrong = list(bundle_findings(root))
+    try:
+        found = search(tree, f"{root.rstrip('/')}/{BUNDLE_DATA}")
+    except UnreadableError as error:
+        return Search(findings=wrong, message=f"{root}: a bundle without log directories: {error}")
+    below = [one for one in found.findings if one.code != "log-directories-below"]
+    return Search(found.places, [*wrong, *below], found.message)
 
 
 def _sorted(entries: Sequence[DirectoryEntry]) -> list[DirectoryEntry]:

@@ -234,6 +234,7 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
     trimmed = {log: replicas for one in about for log, replicas in one.trimmed if log in logs}
     after = _newest_before(source, trimmed)
     logs = logs - {str(row["log"]) for row in source.notes(frozenset({"metadata-head-missing"}))}  # it was lost
+    logs -= {str(row["log"]) for row in source.notes(frozenset({"log-cut-in-bundle"}))}  # they were cut
     rows = [row for row in source.rows("partitions") if row["log_start_offset"] > 0 and row["log"] in logs]
     for row in sorted(rows, key=lambda row: (by_number(row["topic"]), row["partition"])):
         place, log = f"{row['topic']}-{row['partition']}", row["log"]

@@ -67,7 +67,8 @@ def test_fixtures_of_many_kinds_are_tried() -> None:
 
 
 # A format in which each command that has -o writes a file, where that is not ndjson, and a table of it.
-FORMS: Final = {"report": "markdown", "salvage": "ndjson"}
+FORMS: Final = {"collect": "", "report": "markdown", "salvage": "ndjson"}  # a bundle has none: its name says it
+FILES: Final = {"collect": "out.tar"}
 TABLES: Final = {"dump": ("--table", "batches")}
 
 
@@ -93,7 +94,8 @@ def writing(name: str, given: tuple[Path, Path], out: Path, *more: str) -> tuple
         if option in arguments:
             at = arguments.index(option)
             del arguments[at : at + 2]
-    return (name, *TABLES.get(name, ()), *arguments, "--format", FORMS.get(name, "ndjson"), "-o", out, *more)
+    form = FORMS.get(name, "ndjson")
+    return (name, *TABLES.get(name, ()), *arguments, *(("--format", form) if form else ()), "-o", out, *more)
 
 
 def test_each_command_that_writes_has_the_option_to_replace() -> None:
@@ -114,7 +116,7 @@ def test_no_command_replaces_a_file_unasked(
     """It makes the folders, refuses with status 2 what is there, and replaces it with --overwrite."""
     monkeypatch.chdir(given[1])
     answers = (Exit.FINE, Exit.FINDINGS, Exit.INCOMPLETE)
-    out = tmp_path / "new" / "folder" / "out.file"
+    out = tmp_path / "new" / "folder" / FILES.get(name, "out.file")
     ended = kafkalog(*writing(name, given, out))
     assert ended.status in answers, ended.err
     assert out.stat().st_size
@@ -129,7 +131,7 @@ def test_no_command_replaces_a_file_unasked(
 
     assert again.status in answers, again.err
     assert out.read_bytes() != b"the old one"
-    assert {path.name for path in tmp_path.rglob("*")} == {"new", "folder", "out.file", "link"}
+    assert {path.name for path in tmp_path.rglob("*")} == {"new", "folder", out.name, "link"}
 
 
 @pytest.mark.parametrize("given", [FIXTURES / "k4-f-hanging-late-produce-tv0"], indirect=True, ids=["hanging"])

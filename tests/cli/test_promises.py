@@ -65,6 +65,7 @@ CALLS: Final = {
     "history": Call("audit", "{nights}", part=VERDICT, is_local=True),
     "space": Call("data", "{data}"),
     "redact": Call("data", "{data}"),
+    "collect": Call("data", "{data}"),
     "report": Call("audit", "{audit}"),
     "sql": Call("audit", "{audit} FROM{space}transactions", is_local=True),
     "explain": Call("words", "transaction-hanging"),
@@ -126,6 +127,7 @@ EXCEPTIONS: Final = {
     ("find", "a damaged segment"): Otherwise(Exit.INCOMPLETE, "As of grep, 1 says that there is no match."),
     ("redact", "a damaged segment"): Otherwise(Exit.FINE, "It makes zeros of damaged bytes, and says of which."),
     ("space", "a damaged segment"): Otherwise(Exit.FINE, "It counts bytes, whatever they say.", is_named=False),
+    ("collect", "a damaged segment"): Otherwise(Exit.FINE, "It copies bytes, whatever they say.", is_named=False),
     ("history", "an empty directory"): Otherwise(
         Exit.FINE, "A directory without an audit is no night.", is_named=False
     ),

@@ -17,6 +17,7 @@ from kafkalog.auditing.pipeline import kept_scans
 from kafkalog.auditing.space import clocks, segment_facts, settings
 from kafkalog.auditing.transactions import newest_records, own_markers, replica_outcomes
 from kafkalog.auditing.verification import verifying
+from kafkalog.bundles import bundle_inputs
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.files import limits, object_stores, opening
 from kafkalog.kafka import compression, unpacking
@@ -97,6 +98,7 @@ LIMITS: Final = {
     "a file of settings of topics": size(settings._MOST_BYTES),
     "the provenance of an earlier verification": size(verifying._MOST),
     "a kept scan of an earlier audit": f"{size(kept_scans.LEAST_SCAN)} plus {kept_scans._GROWTH} times its segment",
+    "bytes of a bundle whose SHA-256 are compared": size(bundle_inputs.HASHED_BYTES),
     "a side file that is kept in memory": size(opening.MOST_OF_SIDE_FILE),
     "a message of an internal topic": size(message_ops.MOST_BYTES),
     "a JSON value": size(formats._MOST_JSON),
@@ -208,6 +210,7 @@ ENFORCED: Final = {
     "a file of settings of topics": {"auditing/space/settings.py:read_topic_configs": "_MOST_BYTES"},
     "the provenance of an earlier verification": {"auditing/verification/verifying.py:read_recorded": "_MOST"},
     "a kept scan of an earlier audit": {"auditing/pipeline/kept_scans.py:_content": "_GROWTH"},
+    "bytes of a bundle whose SHA-256 are compared": {"bundles/bundle_inputs.py:bundle_findings": "HASHED_BYTES"},
     "a side file that is kept in memory": {
         "files/opening.py:read_small": "MOST_OF_SIDE_FILE",
         "auditing/verification/accounting.py:account_side_file": "MOST_OF_SIDE_FILE",

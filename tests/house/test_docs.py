@@ -106,6 +106,10 @@ def test_a_command_does_what_is_shown(document: str, command: str, output: str |
     if "nights/" in command and not (folder / "nights").exists():
         (folder / "nights").mkdir()
         kafkalog("txn-audit", "DIR", "-o", "nights/2026-11-20", cwd=folder)
+    for name in re.findall(r"[\w-]+\.tar\.zst\b", command):  # what `collect` writes, and others read
+        (folder / name).unlink(missing_ok=True)
+        if "collect" not in command:
+            kafkalog("collect", "-o", name, "copy/of/log.dirs", cwd=folder)
     ended = _run(line, folder)
 
     # A name that the folder's directories don't have, or an offset.

@@ -37,6 +37,15 @@ def _verified_before(change: Callable[[Path], object], source: Path = FIXTURES /
 SINCE: Final = ("verify", "data", "--against", "before/provenance.json")
 
 
+def _bundled(*options: str) -> Maker:
+    """Collect a bundle of a fixture."""
+
+    def make(folder: Path) -> None:
+        kafkalog("collect", *options, FIXTURES / "v2.8-hanging" / "data", "-o", "bundle", cwd=folder)
+
+    return make
+
+
 def _notes(change: Callable[[Path], object]) -> Maker:
     """Verify a directory, and change a file that is not Kafka's."""
     return _verified_before(lambda data: change(data / "notes.txt"))
@@ -265,6 +274,14 @@ OF_DIRECTORIES: Final[dict[str, CodeCase]] = {
     ),
     "broker-went-on": case_of(
         "a broker went on", _verified_before(_went_on, STATES[0]), "it did not", _verified_before(_nothing, STATES[0]), *SINCE,
+    ),
+    "bundle-in-part": case_of(
+        "a bundle of one topic's partition", _bundled("--topic", "ledger", "--partition", "1"), "one of all that is there",
+        _bundled(), "txn-audit", "bundle",
+    ),
+    "log-cut-in-bundle": case_of(
+        "a bundle that ends at a time", _bundled("--until", "2026-11-21T08:55:06.800Z"), "one that ends with the logs",
+        _bundled("--until", "2026-11-22"), "txn-audit", "bundle",
     ),
     "output-changed": case_of(
         "an audit without a table that its manifest lists", _audited(_without_a_table), "an audit's tables as they were written",

@@ -15,6 +15,7 @@ from typing import Final, NamedTuple
 
 from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.partition_history import Partition, Span
+from kafkalog.files.recognition import partition_name
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.left_over import end_of_segment
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
@@ -134,6 +135,7 @@ def placement_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: 
         if number is None or not homes:
             continue
         present = {(one.topic, one.partition) for home in node.disks for one in home.partitions if not one.suffix}
+        present |= {place for home in node.disks for place in _left_out(home)}
         aside = _put_aside(node)
         directories = {home.directory_id for home in homes if home.directory_id is not None}
         running = not all(home.clean_shutdown for home in homes)
@@ -151,6 +153,13 @@ def placement_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: 
             is_note = offset == 0 or (running and 0 <= late < found.since)
             finding = _absent(homes[0].path, number, found, offset)
             yield lowered(finding, Reason.EMPTY_OR_NEWER) if is_note else finding
+
+
+def _left_out(home: LogDirectory) -> Iterator[tuple[str, int]]:
+    """Yield the partitions that were left out of a bundle on purpose: they are missed by nobody."""
+    for name in home.bundle.left_out:
+        if (found := partition_name(name)) is not None and not found.suffix:
+            yield found.topic, found.partition
 
 
 def _put_aside(node: Node) -> dict[tuple[str, int], list[PartitionDirectory]]:

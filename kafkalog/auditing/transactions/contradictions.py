@@ -122,7 +122,7 @@ class Contradictions:
         What a broker that was stopped lacks is missing for certain; a remote store has closed segments alone.
         """
         metadata, topic, partition = self._around.metadata, directory.topic, directory.partition
-        if self._around.inputs(node, directory) in (Inputs.STOPPED, Inputs.REMOTE):
+        if self._around.inputs(node, directory) in (Inputs.STOPPED, Inputs.REMOTE, Inputs.CUT):
             return False
         if metadata is None:
             return not self._around.several_nodes

@@ -48,6 +48,7 @@ from kafkalog.auditing.transactions.verdict_facts import Context, opened_at
 from kafkalog.auditing.transactions.verdict_table import Verdicts
 from kafkalog.catalogue import codes_with
 from kafkalog.catalogue.code import Trait
+from kafkalog.certainty import Inputs
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
@@ -298,7 +299,8 @@ def _judge(
     )  # fmt: skip
     verdicts = Verdicts.of(partition, context)
     copy_ms = 0 if context.inputs.are_of_one_moment else options.copy_ms
-    deadlines = Deadlines(around.now, copy_ms, options.max_timeout_ms)
+    now = -1 if context.inputs is Inputs.CUT else around.now  # what a cut log lacks is not late
+    deadlines = Deadlines(now, copy_ms, options.max_timeout_ms)
     wrong = WrongFields(whole.findings, directory)
     of_log = chain(log_findings(whole), check_partition(whole, one_moment=options.snapshot)) if share.of_log else ()
     findings = wrong.without_followers(counted(of_log))

@@ -92,7 +92,7 @@ class Surroundings:
             len({node.node_id for node in nodes}) > 1,
             newest,
             newest_broker,
-            at_newest(options.now, newest_broker),
+            at_newest(options.now, max([newest_broker, *(node.bundle.now_ms for node in nodes)])),
             all(state.node.clean_shutdown for state in states),
             any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
         )
@@ -124,6 +124,8 @@ class Surroundings:
         """Say how the files of a node's log and of the state topic belong together."""
         if directory.is_remote_alone:
             return Inputs.REMOTE
+        if node.bundle.is_cut_at_end(directory.log):
+            return Inputs.CUT
         if self.options.again or (node.clean_shutdown and self.state_clean):
             return Inputs.STOPPED
         return Inputs.ONE_MOMENT if self.options.snapshot else Inputs.COPIED

@@ -1,0 +1,148 @@
+"""Cuts a log by time: which offsets stay, at which bytes its segments begin and end, and what its small files say then.
+
+A cut log is one that a broker could have: it begins where its retention might have ended, and ends where it was once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from kafkalog.kernel import buffers
+from kafkalog.segments.segment import segment_chunks
+
+__all__ = ["CutLog", "CutSegment", "cut_log", "with_epochs", "with_offsets"]
+
+_OF_BATCH: Final = (
+    buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.POSITION, buffers.SIZE, buffers.MAX_TIMESTAMP
+)  # fmt: skip
+
+
+class CutSegment(NamedTuple):
+    """What is kept of a segment: its path, the name of the new one, the bytes from `start` to `stop`, its offsets."""
+
+    path: str
+    name: str
+    start: int
+    stop: int
+    first_offset: int
+    last_offset: int
+    is_cut: bool
+
+
+class CutLog(NamedTuple):
+    """The segments that are kept, the first offset and the one after the last; `why` says what moved the beginning."""
+
+    segments: tuple[CutSegment, ...]
+    first_offset: int
+    end_offset: int
+    is_cut_at_start: bool
+    is_cut_at_end: bool
+    moved_for_open: int | None = None  # where the cut would have been without transactions that began before it
+
+
+def cut_log(
+    segments: Sequence[tuple[str, int, int]], since: int | None, until: int | None, begun: Sequence[tuple[int, int]]
+) -> CutLog | None:
+    """Cut a log's segments, each a path with its base offset and size, at batches of these times (ms).
+
+    It begins at the first batch with a time from `since` on, or before it at the first batch of a transaction that was
+    open there: `begun` has the first offset of each, and its marker's. It ends with the last batch with a
+    time up to `until`. None where nothing is cut. Raises UnreadableError.
+    """
+    tables = [_batches(path, size) for path, _, size in segments]
+    every = np.concatenate(tables, axis=1) if tables else np.empty((len(_OF_BATCH), 0), np.int64)
+    if not every.shape[1]:
+        return None
+    base, last, *_, time = every
+    first = np.flatnonzero(time >= since) if since is not None else np.arange(1)
+    at = int(first[0]) if len(first) else every.shape[1] - 1
+    wanted = from_offset = int(base[at])
+    if since is not None:
+        from_offset = min([wanted, *(start for start, end in begun if start < wanted <= end)])
+    end = int(last[-1])
+    if until is not None:
+        kept = np.flatnonzero(time <= until)
+        end = int(last[kept[-1]]) if len(kept) else int(base[0]) - 1
+        from_offset = min(from_offset, end + 1)
+    is_cut_at_start, is_cut_at_end = from_offset > int(base[0]), end < int(last[-1])
+    if not (is_cut_at_start or is_cut_at_end):
+        return None
+    found = tuple(_kept(segments, tables, from_offset, end))
+    begins = found[0].first_offset if found else max(from_offset, end + 1)
+    moved = wanted if from_offset < wanted else None
+    return CutLog(found, begins, end + 1, is_cut_at_start, is_cut_at_end, moved)
+
+
+def _batches(path: str, size: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    parts = []
+    for chunk in segment_chunks(path, max_bytes=size):
+        heads = chunk.heads.numpy()
+        parts.append(heads[:, heads[buffers.VALID] != 0][list(_OF_BATCH)].astype(np.int64))
+    found = np.concatenate(parts, axis=1) if parts else np.empty((len(_OF_BATCH), 0), np.int64)
+    found[0] = np.where(found[0] < 0, found[1], found[0])  # a compressed message of magic 0 or 1 has its last one alone
+    return found
+
+
+def _kept(
+    segments: Sequence[tuple[str, int, int]], tables: Sequence[np.ndarray[tuple[int, ...], np.dtype[np.int64]]],
+    first: int, last: int,
+) -> Iterator[CutSegment]:  # fmt: skip
+    """Yield what is kept of each segment; damaged bytes between two batches that stay, stay."""
+    for (path, _, size), table in zip(segments, tables, strict=True):
+        base, ends, position, length, _ = table
+        rows = np.flatnonzero((ends >= first) & (base <= last))
+        if not len(rows):
+            continue
+        low, high = int(rows[0]), int(rows[-1])
+        from_start = low == 0
+        start = 0 if from_start else int(position[low])
+        stop = size if high == table.shape[1] - 1 else int(position[high] + length[high])
+        name = os.path.basename(path) if from_start else f"{int(base[low]):020}.log"
+        yield CutSegment(path, name, start, stop, int(base[low]), int(ends[high]), start > 0 or stop < size)
+
+
+def with_epochs(data: bytes, log: CutLog) -> bytes:
+    """Return a leader-epoch-checkpoint as a broker leaves it that cut a log at its start and its end.
+
+    What is malformed stays as it is.
+    """
+    try:
+        version, _, *lines = data.decode().splitlines()
+        entries = [(int(epoch), int(start)) for epoch, start in (line.split() for line in lines)]
+    except ValueError:
+        return data
+    before = [one for one in entries if one[1] <= log.first_offset]
+    kept = [(before[-1][0], log.first_offset)] if before else []
+    kept += [one for one in entries if log.first_offset < one[1] < log.end_offset]
+    return "".join(
+        f"{line}\n" for line in (version, len(kept), *(f"{epoch} {start}" for epoch, start in kept))
+    ).encode()
+
+
+def with_offsets(
+    data: bytes, left_out: Collection[tuple[str, int]], cut: Mapping[tuple[str, int], CutLog], *, of_start: bool
+) -> bytes:  # fmt: skip
+    """Return a checkpoint of offsets without the partitions that were left out, and with offsets that cut ones have.
+
+    `of_start` says that it has the logs' beginnings. What is malformed stays as it is.
+    """
+    try:
+        version, _, *lines = data.decode().splitlines()
+        rows = [(topic, int(number), int(offset)) for topic, number, offset in (one.split(" ") for one in lines)]
+    except ValueError:
+        return data
+    said = []
+    for topic, number, offset in rows:
+        if (topic, number) in left_out:
+            continue
+        log = cut.get((topic, number))
+        if log is not None:
+            offset = max(offset, log.first_offset) if of_start else min(offset, log.end_offset)  # noqa: PLW2901  # it is what is kept of it
+        said.append(f"{topic} {number} {offset}")
+    if len(said) == len(rows) and not cut:
+        return data
+    return "".join(f"{line}\n" for line in (version, len(said), *said)).encode()
