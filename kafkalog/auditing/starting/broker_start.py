@@ -52,6 +52,7 @@ class StartingBroker:
     node_id: str | None
     homes: list[LogDirectory]
     offline: dict[str, str] = field(default_factory=dict)
+    unserved: dict[str, str] = field(default_factory=dict)  # directories whose partitions get no leader, and why
 
     @property
     def name(self) -> str:
@@ -126,6 +127,8 @@ def _of_findings(broker: StartingBroker, findings: Iterable[Finding], release: R
             yield _Reason(told, home.home)
         elif throw.fate is Fate.EXITS:
             yield _Reason(told)
+        elif throw.fate is Fate.UNSERVED:
+            broker.unserved[home.home] = told
 
 
 def _is_below(path: str, home: str) -> bool:

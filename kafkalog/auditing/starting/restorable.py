@@ -355,6 +355,8 @@ class _OfCluster:
             return "put-aside", Severity.NOTE, f"{name} with {directory.suffix}: {start.does}"
         if home.home in broker.offline and len(broker.offline) < len(broker.homes):
             return "offline", Severity.ERROR, f"{name} is offline: {broker.offline[home.home]}"
+        if home.home in broker.unserved and directory.topic != METADATA_TOPIC:
+            return "offline", Severity.ERROR, f"{name} gets no leader: {broker.unserved[home.home]}"
         if self._metadata is None and directory.topic != METADATA_TOPIC and not uses_zookeeper(home):
             return "stray", Severity.WARNING, f"{name} becomes -stray, unless controllers elsewhere have its topic"
         known = None if self._metadata is None else self._metadata.topic_of(directory.topic_id or "")

@@ -41,18 +41,20 @@ class Fate(Enum):
 
     EXITS = "does not start"
     OFFLINE = "takes the log directory offline"
+    UNSERVED = "serves none of the partitions"
     STRAY = "puts the partition aside"
     EMPTIES = "takes an earlier end of the log"
     REBUILDS = "makes it anew"
     GOES_ON = "goes on"
 
 
-HARMFUL: Final = frozenset({Fate.EXITS, Fate.OFFLINE, Fate.STRAY, Fate.EMPTIES})
+HARMFUL: Final = frozenset({Fate.EXITS, Fate.OFFLINE, Fate.UNSERVED, Fate.STRAY, Fate.EMPTIES})
 
 _CONSUMERS: Final = {
     Fate.EXITS: "Nothing from this broker: it does not start.",
     Fate.OFFLINE: "Nothing of all partitions in this log directory: the broker takes it offline, and does not start at"
     " all where its metadata log is in it.",
+    Fate.UNSERVED: "Nothing of the partitions in this log directory, which get no leader, or get one late.",
     Fate.STRAY: "Nothing of what is here: at its next start the broker puts the directory aside as -stray and begins an"
     " empty one in its place.",
     Fate.EMPTIES: "Nothing of the records after the end that the broker takes: they are gone after its start.",
@@ -175,8 +177,23 @@ THROWS: Final = (
         "Remove the directory, or use one below the mount point as the log directory.", of_home=_odd_names,
     ),
     _row(
-        "MetaPropertiesEnsemble.Loader", Phase.FORMAT, "meta.properties is missing, or a value in it is not valid",
+        "KafkaRaftServer.initializeLogDirs", Phase.FORMAT,
+        "meta.properties is missing or empty, or one of version 0 has no broker.id",
         "meta-properties-wrong", Fate.EXITS,
+    ),
+    _row(
+        "MetaPropertiesEnsemble.Loader", Phase.FORMAT,
+        "a version, a number or a directory id in meta.properties is none, or an id is missing in version 1",
+        "meta-properties-malformed", Fate.OFFLINE,
+    ),
+    _row(
+        "MetaPropertiesEnsemble.verify", Phase.FORMAT, "a directory.id is one that Kafka reserves",
+        "directory-id-reserved", Fate.EXITS, since=(3, 7),
+    )._replace(reads=lambda _home, _finding: True),
+    _row(
+        "ReplicationControlManager, AssignmentsManager", Phase.METADATA,
+        "a log directory has not the directory.id that the metadata has for its partitions",
+        "directory-id-differs", Fate.UNSERVED, since=(3, 7),
     ),
     _row(
         "MetaPropertiesEnsemble.verify", Phase.FORMAT,
