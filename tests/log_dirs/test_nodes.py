@@ -151,7 +151,9 @@ def without_leader(home: Path, log: Path, dirs: list[str] | None = None) -> None
     """Write into the metadata log that a partition has no leader any more, while its broker is up with `dirs`."""
     (topic_id,) = re.findall(r"topic_id: (.*)", (log / "partition.metadata").read_text())
     partition = {"topicId": topic_id, "partitionId": int(log.name[-1]), "leader": -1}
-    up = {"brokerId": 1, "brokerEpoch": 1, "fenced": -1, "inControlledShutdown": 0, "logDirs": dirs}
+    up: dict[str, object] = {"brokerId": 1, "brokerEpoch": 1, "fenced": -1, "inControlledShutdown": 0}
+    if dirs is not None:
+        up["logDirs"] = dirs
     records = [("BrokerRegistrationChangeRecord", up), ("PartitionChangeRecord", partition)]
     append_values(home, [metadata_value(*one) for one in records])
 
@@ -240,3 +242,17 @@ def test_a_topic_that_was_deleted_is_quiet(disks: tuple[Path, Path]) -> None:
     (one / LOG).rename(one / f"{LOG}.{'0' * 32}-delete")
 
     assert [kafkalog(command, rest, one).status for command in COMMANDS] == [0, 0]
+
+
+@pytest.mark.parametrize("mark", [MARK, LOCK])
+def test_the_cleaners_offsets_of_all_directories_count(mark: str, disks: tuple[Path, Path]) -> None:
+    """As brokers read them: after a move a log's offset may stand in the file of its old directory."""
+    one, rest = disks
+    topic, _, partition = LOG.rpartition("-")
+    (rest / "cleaner-offset-checkpoint").write_text(f"0\n1\n{topic} {partition} 7\n")
+    for home in disks:
+        (home / MARK).rename(home / mark)
+    ((cluster,), _) = open_clusters([rest, one])
+    (log,) = [directory for node in cluster.nodes for directory in node.partitions if directory.log == str(one / LOG)]
+
+    assert log.checkpoints["cleaner"] == 7

@@ -6,6 +6,7 @@ says of open transactions and of lost records, where groups stand, and what the 
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +24,7 @@ from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import by_number, iso, many
+from kafkalog.quantities import by_number, iso, listed, many
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.settle import Reason
 from kafkalog.tables.audit_tables import FINDINGS, TRANSACTIONS
@@ -71,7 +72,7 @@ class CanGoOn(Enum):
     """The answer to whether brokers can go on."""
 
     YES = "YES"
-    BUT = "YES, BUT"  # read_committed consumers stop where a transaction hangs, or it matters which replica leads
+    BUT = "YES, BUT"  # a transaction hangs, it matters who leads, or something is lost or of another moment
     NO = "NO"
     INCOMPLETE = "INCOMPLETE"
 
@@ -141,6 +142,7 @@ class _Foreseen:
     between: int = 0  # open transactions of which another file knows more
     not_given: list[str] = field(default_factory=list)  # log directories of given brokers, in words
     unlike: list[str] = field(default_factory=list)  # what replicas give otherwise than others, if they lead
+    unsure: list[str] = field(default_factory=list)  # what the start goes on with, and what is not known of it
     beyond: int = 0  # committed offsets after the ends that logs have in the files
 
     def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
@@ -177,17 +179,22 @@ class _Foreseen:
             return AnswerWithReasons(CanGoOn.INCOMPLETE, why)
         hanging = self._counted(_HANGS)
         kept = sum(counts["partition", what] for what in ("loads", "recovers")) - len(self.ends_open)
-        may_lack = many(len(self.ends_open), "log")
-        parts = [
+        names = listed(sorted(os.path.basename(log) for log in self.ends_open))
+        may_lack = f"{names} end{'s' * (len(self.ends_open) == 1)} before offsets that other files know"
+        but = [
             *self.unlike[:_REASONS],
             *([f"{hanging}: read_committed consumers stop there"] if hanging else []),
+            *[f"{may_lack}: the newest records are lost, or it was copied at another moment"] * bool(names),
+            *self.unsure[:_REASONS],
+        ]
+        parts = [
+            *but,
             *skewed,
             f"{many(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
             f"{many(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
-            *[f"{may_lack} may lack the newest: other files know more"] * bool(self.ends_open),
         ]
         parts += [text for key in _SAID if key != _HANGS and (text := self._counted(key))]
-        return AnswerWithReasons(CanGoOn.BUT if hanging or self.unlike else CanGoOn.YES, "; ".join(parts))
+        return AnswerWithReasons(CanGoOn.BUT if but else CanGoOn.YES, "; ".join(parts))
 
     def _counted(self, key: tuple[str, str]) -> str:
         number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)
@@ -504,22 +511,61 @@ def _read(
 def _losses(audited: Audit, incidents: Iterable[LossIncident], foreseen: _Foreseen) -> None:
     """Add rows for records that are lost or damaged before any start; torn ends have their rows already."""
     rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in audit_rows(audited, FINDINGS.name))
-    torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
+    firsts = {one.partition.directory.log: one.partition.directory.log_start_offset
+              for cluster in audited.clusters for one in cluster.logs}  # fmt: skip
+    harmless = {row["id"] for row in rows if row["code"] == "batch-truncated" or _is_read(row, firsts)}
+    covered = max((one.covered_to for one in _metadata_logs(audited)), default=-1)
     for incident in incidents:
         is_wrong = incident.kind in _LOST or (incident.kind == _WRONG and incident.severity is Severity.ERROR)
         if incident.cause == "loaded-all-the-same":
             continue  # the coordinator checks no CRC
-        if not is_wrong or incident.severity is Severity.NOTE or torn.issuperset(incident.findings):
+        if not is_wrong or incident.severity is Severity.NOTE or harmless.issuperset(incident.findings):
             continue
         row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
         place: Row = {}
         if row["partitions_total"] == 1:
             topic, _, number = row["partitions"][0].rpartition("-")
             place = {"topic": topic, "partition": int(number)}
+        title = row["title"].removesuffix(".")
+        if place.get("topic") == METADATA_TOPIC and covered >= 0:
+            _of_metadata_log(title, row, covered, foreseen)
+            continue
         foreseen.add(
-            "partition", "damaged", row["title"].removesuffix("."), incident.severity, cluster_id=row["cluster_id"],
+            "partition", "damaged", title, incident.severity, cluster_id=row["cluster_id"],
             offset=row["first_offset"], lost_records=row["lost_records"], **place,
         )  # fmt: skip
+
+
+def _metadata_logs(audited: Audit) -> Iterator[PartitionDirectory]:
+    for cluster in audited.clusters:
+        for node in cluster.nodes:
+            yield from (one for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix)
+
+
+def _is_read(row: Row, firsts: Mapping[str, int]) -> bool:
+    """Say whether consumers read a batch although it begins below the base offset of its segment, not the first one.
+
+    A read looks for the segment with the offset, and goes on to the next one where that has nothing more. Where the
+    start recovers the segment, the broker's row says whether it stops there. `firsts` are the offsets of logs' starts.
+
+    Follows UnifiedLog.read and LogSegment.translateOffset.
+    """
+    if row["code"] != "offset-outside-segment":
+        return False
+    base = int(row["needed"].partition("..")[0])
+    return bool(firsts.get(row["log"], base) <= row["offset"] < base)
+
+
+def _of_metadata_log(title: str, row: Row, covered: int, foreseen: _Foreseen) -> None:
+    """Tell of a loss in the metadata log, whose newest snapshot has the state up to the offset `covered`.
+
+    The start goes on from there. What is lost after it may have been topics and settings: a directory of a topic that
+    the metadata does not know has its own row.
+    """
+    last = row["first_offset"] if row["last_offset"] is None else row["last_offset"]
+    if last is None or last >= covered:
+        goes_on = f"the start goes on from the .checkpoint of offset {covered}"
+        foreseen.unsure.append(f"{title}, and {goes_on}: topics and settings that came after it are not known")
 
 
 def _foreign(findings: Iterable[Finding], foreseen: _Foreseen) -> None:

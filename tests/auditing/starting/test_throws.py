@@ -188,6 +188,17 @@ def test_a_recovered_segment_with_a_batch_below_its_base_offset_stops_the_start(
     (said,) = [row["message"] for row in rows if row["subject"] == "broker"]
 
     assert ("the batch begins at offset 4" in said) is stops
+    assert not [row for row in rows if row["what"] == "damaged"]  # a read of the offset goes on to this segment
+
+
+def test_a_first_segment_with_a_batch_below_its_base_offset_is_damaged(tmp_path: Path) -> None:
+    """The log begins with the name's offset, and no segment before it leads a read there."""
+    home = _log(tmp_path, [build.batch(build.record(), build.record(delta=1), base_offset=0)])
+    for path in home.iterdir():
+        path.rename(home / f"{1:020}{path.suffix}")
+    rows = kafkalog(*RESTORABLE, "--format", "ndjson", "--table", "restorable", cwd=tmp_path).rows
+
+    assert [row["offset"] for row in rows if row["what"] == "damaged"] == [0]
 
 
 def test_a_start_reads_the_newest_snapshot_alone(tmp_path: Path) -> None:
