@@ -38,6 +38,10 @@ class Node:
     node_id: str | None
     disks: list[LogDirectory] = field(default_factory=list)
 
+    @property
+    def name(self) -> str:
+        return f"Broker {self.node_id}" if self.node_id is not None else self.disks[0].home
+
     @classmethod
     def of_directories(cls, directories: Iterable[LogDirectory]) -> list[Node]:
         """Put the log directories of each node of one cluster together."""

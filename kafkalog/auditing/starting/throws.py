@@ -11,6 +11,7 @@ from enum import Enum
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkalog.auditing.starting import started_logs
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists, open_tree
@@ -18,10 +19,22 @@ from kafkalog.files.names import METADATA_TOPIC, parse_name
 from kafkalog.files.recognition import CHECKPOINTS, partition_name
 
 if TYPE_CHECKING:
+    from kafkalog.auditing.starting.started_logs import Said, StartedLog
     from kafkalog.findings import Finding
     from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 
-__all__ = ["HARMFUL", "THROWS", "Fate", "Phase", "Release", "Throw", "fate_of", "seen_in", "starting_page"]
+__all__ = [
+    "HARMFUL",
+    "THROWS",
+    "Fate",
+    "Phase",
+    "Release",
+    "Throw",
+    "fate_of",
+    "row_of_log",
+    "seen_in",
+    "starting_page",
+]
 
 Release = tuple[int, int]
 
@@ -67,8 +80,9 @@ class Throw(NamedTuple):
     """A row: a place in Kafka, the releases that have it, when it happens, at what, what follows, what to do before.
 
     `codes` are those of the findings that show it, `names` patterns of the file's name, none for any. What no finding
-    is about `of_home` sees in a log directory: it says what. `reads` says whether a start reads what a finding is
-    about; without it each start does.
+    is about `of_home` sees in a log directory: it says what. `of_log` says what becomes of a partition's directory,
+    and `what` is the word of ``restorable`` for it. `reads` says whether a start reads what a finding is about; without
+    it each start does. `unseen` says why a row has none of these.
     """
 
     kafka_place: str
@@ -83,6 +97,9 @@ class Throw(NamedTuple):
     of_home: Callable[[LogDirectory], Iterator[str]] | None = None
     until: Release | None = None
     reads: Callable[[LogDirectory, Finding], bool] | None = None
+    of_log: Callable[[StartedLog], Said | None] | None = None
+    what: str = ""
+    unseen: str = ""
 
     def strikes(self, code: str, file: str, release: Release | None) -> bool:
         """Say whether a finding about a file is of this row, in a release; None stands for the newest one."""
@@ -113,6 +130,14 @@ def _row(
     first = CATALOGUE[codes.split()[0]]
     step, does = step or first.next, does or first.kafka
     return Throw(kafka_place, phase, condition, tuple(codes.split()), fate, does, step, tuple(names.split()), since)
+
+
+def _log(
+    kafka_place: str, phase: Phase, condition: str, of_log: Callable[[StartedLog], Said | None], what: str, fate: Fate,
+    does: str, step: str = "Nothing.",
+) -> Throw:  # fmt: skip
+    """Make a row of what becomes of one log."""
+    return Throw(kafka_place, phase, condition, (), fate, does, step, of_log=of_log, what=what)
 
 
 _CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
@@ -292,20 +317,93 @@ THROWS: Final = (
         "a batch of __consumer_offsets or __share_group_state can't be read", (), Fate.GOES_ON,
         "The broker starts, but the partition's groups have no coordinator. A CRC alone is not checked.",
         "Read the other replicas of the partition.",
+        unseen="Any damage of records shows it: incidents in these topics say what the coordinator does.",
     ),
     Throw(
         "TransactionStateManager.loadTransactionMetadata", Phase.COORDINATORS,
         "a batch of __transaction_state can't be read", (), Fate.GOES_ON,
         "The broker starts, but its coordinator knows nothing of what the partition has after it.",
         "Read the other replicas of the partition.",
+        unseen="Any damage of records shows it: incidents in this topic say what the coordinator does.",
     ),
     Throw(
         "RemoteLogManager, RLMTask", Phase.COORDINATORS,
         "objects in the remote store are missing or damaged", (), Fate.GOES_ON,
         "The broker starts without reading them: what is wrong shows when a consumer reads there.",
         "Give the remote store to verify.", since=(3, 6),
+        unseen="A start reads nothing there; with --remote the findings about objects show it.",
+    ),
+    # What becomes of a log: the first row that says something decides.
+    _log(
+        "LogManager.loadLog", Phase.LOGS, "a partition's directory has the suffix -delete", started_logs.deleted,
+        "deleted", Fate.GOES_ON, "The broker deletes the directory.", "Save what is needed of it.",
+    ),
+    _log(
+        "LogManager.loadLog", Phase.LOGS, "a partition's directory has the suffix -future or -stray",
+        started_logs.put_aside, "put-aside", Fate.GOES_ON, "The broker goes on with the move, or leaves it there.",
+    ),
+    _log(
+        "LogManager.handleLogDirFailure", Phase.LOGS, "a log is in a directory that goes offline, beside others",
+        started_logs.offline, "offline", Fate.OFFLINE, "The broker goes on without the log.",
+        "Do what the row of the directory says.",
+    ),
+    _log(
+        "ReplicationControlManager, AssignmentsManager", Phase.METADATA,
+        "a log is in a directory whose directory.id is not the metadata's", started_logs.gets_no_leader, "offline",
+        Fate.UNSERVED, "The partition gets no leader, or gets one late.", "Do what the row of the directory says.",
+    ),
+    _log(
+        "LogManager.isStrayKraftReplica", Phase.METADATA, "the metadata is not here", started_logs.without_metadata,
+        "stray", Fate.STRAY, "The broker renames the directory to -stray, unless controllers elsewhere have its topic.",
+        "Start it together with its controllers.",
+    ),
+    _log(
+        "LogManager.isStrayKraftReplica", Phase.METADATA, "a log's topic id is that of a topic of another name",
+        started_logs.has_other_name, "put-aside", Fate.GOES_ON, "The broker does not use it.",
+    ),
+    _log(
+        "LogManager.isStrayKraftReplica", Phase.METADATA, "the metadata does not have a log's topic, id or replica",
+        started_logs.is_stray, "stray", Fate.STRAY, "The broker renames the directory to -stray.",
+        "Write the right topic id into partition.metadata where the log is needed.",
+    ),
+    _log(
+        "LogSegment.readNextOffset", Phase.LOGS,
+        "after a clean stop the end is looked for from an index entry on that leads past whole batches",
+        started_logs.falls_back, "emptied", Fate.EMPTIES, "The broker takes an earlier end.",
+        "Delete .kafka_cleanshutdown: the log is recovered then.",
+    ),
+    _log(
+        "LogLoader.load", Phase.LOGS, "after a clean stop a log ends in a torn batch", started_logs.torn_inside,
+        "torn-inside", Fate.GOES_ON, "The broker writes after it, and what it writes can't be read.",
+        "Delete .kafka_cleanshutdown: the log is recovered then.",
+    ),
+    _log(
+        "LogLoader.load", Phase.LOGS, "the checkpoint of log starts has one after a log's end", started_logs.emptied,
+        "emptied", Fate.EMPTIES, "The broker deletes all segments.", "Take the entry out of the checkpoint.",
+    ),
+    _log(
+        "LogSegment.recover, LogLoader.recoverLog", Phase.LOGS, "a log that is recovered has damage or a torn end",
+        started_logs.cut_off, "truncated", Fate.EMPTIES,
+        "The broker cuts the segment off there, and deletes all later ones.", "Save the log before the start.",
+    ),
+    _log(
+        "LogLoader.recoverLog", Phase.LOGS, "a log was not stopped cleanly, or is the metadata log",
+        started_logs.recovers, "recovers", Fate.REBUILDS,
+        "The broker reads the segments from the recovery point on, and makes their indexes anew.",
+    ),
+    _log(
+        "LogLoader.load", Phase.LOGS, "a log was stopped cleanly", started_logs.loads, "loads", Fate.GOES_ON,
+        "The broker reads its indexes and producer snapshot.",
     ),
 )  # fmt: skip
+
+
+def row_of_log(log: StartedLog) -> tuple[Throw, Said]:
+    """Return the first row that says what becomes of a log, and what it says."""
+    for row in THROWS:
+        if row.of_log is not None and (said := row.of_log(log)) is not None:
+            return row, said
+    raise AssertionError("the last row is of any log")
 
 
 def fate_of(code: str, file: str, release: Release | None = None) -> Throw | None:
