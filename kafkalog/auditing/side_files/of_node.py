@@ -108,7 +108,7 @@ def _taken_offline(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> 
     for node in (one for one in nodes if one.offline):
         number = node_number(node.node_id) or 0
         beside = next(one.path for one in nodes if one.node_id == node.node_id and not one.offline)
-        spans = () if metadata is None else metadata.brokers.get(("broker", number), ())
+        spans = [] if metadata is None else metadata.brokers.get(("broker", number), [])
         known = [node.directory_id in span.value.log_directories for span in spans]
         is_proved = any(known) and not known[-1]
         since = f" at {iso(spans[len(known) - known[::-1].index(True)].since)} by the metadata log" if is_proved else ""
@@ -173,8 +173,8 @@ def _meta_properties(node: LogDirectory, here: Collection[str | None], metadata:
         message = f"directory.id is {directory_id}, which Kafka reserves: no broker since 3.7 starts on it"
         message += "" if needed is None else f"; the metadata log has its logs in {needed}"
         found = Finding.of("directory-id-reserved", path, message, needed=needed, found=directory_id)
-        is_read = bool(levels) and levels[-1].value >= _WITH_DIRECTORY_IDS
-        yield found if is_read else lowered(found, Reason.NOT_LOADED)
+        level = levels[-1].value if levels else 0
+        yield found if level >= _WITH_DIRECTORY_IDS else lowered(found, Reason.NOT_LOADED)
     elif needed is not None and needed not in here:
         what = "is missing" if directory_id is None else f"is {directory_id}"
         message = f"directory.id {what}, but the metadata log has {many(placed, 'partition')} of it in {needed}"
