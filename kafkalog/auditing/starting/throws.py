@@ -136,8 +136,9 @@ def _log(
     kafka_place: str, phase: Phase, condition: str, of_log: Callable[[StartedLog], Said | None], what: str, fate: Fate,
     does: str, step: str = "Nothing.",
 ) -> Throw:  # fmt: skip
-    """Make a row of what becomes of one log."""
-    return Throw(kafka_place, phase, condition, (), fate, does, step, of_log=of_log, what=what)
+    """Make a row of what becomes of one log; what the first metadata does came with KRaft."""
+    since = (2, 8) if phase is Phase.METADATA else (0, 8)
+    return Throw(kafka_place, phase, condition, (), fate, does, step, since=since, of_log=of_log, what=what)
 
 
 _CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
