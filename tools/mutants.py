@@ -713,8 +713,8 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
         ),
         Mutant(
             "auditing/starting/broker_start.py:why_not",
-            "if len(broker.offline) == len(broker.homes):",
-            "if len(broker.offline) != len(broker.homes):",
+            "if len(offline) == len(node.disks):",
+            "if len(offline) != len(node.disks):",
             "auditing/starting/test_restorable.py",
         ),
         Mutant(

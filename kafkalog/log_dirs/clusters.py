@@ -28,7 +28,7 @@ from kafkalog.findings import Finding
 from kafkalog.log_dirs.archives import is_archive
 from kafkalog.log_dirs.left_over import put_aside
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, open_log_directory
-from kafkalog.log_dirs.nodes import is_copy, join_misfits, with_offline
+from kafkalog.log_dirs.nodes import is_copy, join_misfits, share_cleaner_offsets, with_offline
 from kafkalog.log_dirs.remote_store import LayoutError, Remote, given_remote, remote_of
 from kafkalog.log_dirs.tiers import TierMetadata, join_tiers, partitions_of
 from kafkalog.log_dirs.walk import search
@@ -176,6 +176,8 @@ def open_clusters(
                     node.findings.append(put_aside(directory))
     of_one = join_misfits([cluster.nodes for cluster in by_cluster.values()])
     clusters = [Cluster(nodes[0].cluster_id, with_offline(nodes)) for some in of_one for nodes in apart(some)]
+    for cluster in clusters:
+        share_cleaner_offsets(cluster.nodes)
     tell_mixed([cluster.nodes for cluster in clusters])
     if not every_copy:
         clusters = [replace(cluster, nodes=_first_copies(cluster.nodes)) for cluster in clusters]

@@ -24,7 +24,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.quantities import many
 from kafkalog.segments.segment import possible_chunks
 
-__all__ = ["FAILED", "end_of_segment", "left_over", "put_aside"]
+__all__ = ["FAILED", "end_of_segment", "left_over", "put_aside", "put_in_place"]
 
 _ASIDE = {
     "-delete": "the topic was deleted; the broker deletes this directory one minute after its next start",
@@ -74,10 +74,8 @@ def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) 
         words = f"at or above offset {lowest_cleaned}, the lowest .cleaned file"
         yield _of(where, "files-swap", undone, f"{words}; the broker deletes them at its next start")
     kept = [pair for pair in swaps if pair not in undone]
-    logs = [pair for pair in kept if pair[1].kind is FileKind.LOG and pair[1].offset is not None]
-    if logs:
-        low = min(parsed.offset or 0 for _, parsed in logs)
-        high = max(end_of_segment(os.path.join(where.log, name), parsed.offset or 0) for name, parsed in logs)
+    if (offsets := put_in_place(where)) is not None:
+        low, high = offsets
         replaced = [segment for segment in where.segments if low <= segment.base_offset < high]
         yield _of(
             where, "files-swap", kept,
@@ -87,6 +85,22 @@ def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) 
     elif kept:
         words = "their segment is already in place; the broker removes the suffix at its next start"
         yield _of(where, "files-swap", kept, words)
+
+
+def put_in_place(where: PartitionDirectory) -> tuple[int, int] | None:
+    """Return from which offset up to which one ``.log.swap`` files replace all others at the next start, if any do.
+
+    Follows LogLoader.removeTempFilesAndCollectSwapFiles.
+    """
+    named = [(name, parse_name(name)) for name in where.left_over]
+    lowest = _lowest([pair for pair in named if pair[1].removed == ".cleaned"])
+    ends = [
+        (parsed.offset, end_of_segment(os.path.join(where.log, name), parsed.offset))
+        for name, parsed in named
+        if parsed.removed == ".swap" and parsed.kind is FileKind.LOG and parsed.offset is not None
+        and not (lowest is not None and parsed.offset >= lowest)
+    ]  # fmt: skip
+    return (min(ends)[0], max(end for _, end in ends)) if ends else None
 
 
 def end_of_segment(path: str, base: int) -> int:

@@ -591,7 +591,7 @@ def checkpoints_now(node: LogDirectory, directory: PartitionDirectory) -> dict[s
     if is_remote(node.home):
         return directory.checkpoints
     key = (directory.topic, directory.partition)
-    found = {kind: offset for kind, offset in directory.checkpoints.items() if kind not in _MOVING}
+    found = {kind: offset for kind, offset in directory.checkpoints.items() if kind != "log_start"}
     for kind, path in _moving_in(local_path(node.home)):
         if (offset := _checkpoint_now(path).get(key)) is not None:
             found[kind] = offset

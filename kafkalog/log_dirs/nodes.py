@@ -16,7 +16,16 @@ from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import many
 
-__all__ = ["Node", "cloned", "is_copy", "join_misfits", "misfit", "node_number", "with_offline"]
+__all__ = [
+    "Node",
+    "cloned",
+    "is_copy",
+    "join_misfits",
+    "misfit",
+    "node_number",
+    "share_cleaner_offsets",
+    "with_offline",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +37,10 @@ class Node:
 
     node_id: str | None
     disks: list[LogDirectory] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return f"Broker {self.node_id}" if self.node_id is not None else self.disks[0].home
 
     @classmethod
     def of_directories(cls, directories: Iterable[LogDirectory]) -> list[Node]:
@@ -53,6 +66,18 @@ def with_offline(directories: Sequence[LogDirectory]) -> list[LogDirectory]:
                     partitions = [replace(directory, running=True) for directory in one.partitions]
                     found[id(one)] = replace(one, locked=True, offline=True, partitions=partitions)
     return list(found.values())
+
+
+def share_cleaner_offsets(directories: Sequence[LogDirectory]) -> None:
+    """Give logs the cleaner's offsets that another directory of their node has of them, as after a move between both.
+
+    Follows LogCleanerManager, which reads the checkpoints of all directories as one.
+    """
+    for node in Node.of_directories(directories):
+        every = {place: at for disk in node.disks for place, at in disk.all_checkpoints.get("cleaner", {}).items()}
+        for one in (one for disk in node.disks if len(node.disks) > 1 for one in disk.partitions):
+            if (at := every.get((one.topic, one.partition))) is not None:
+                one.checkpoints.setdefault("cleaner", at)
 
 
 def node_number(node_id: str | None) -> int | None:

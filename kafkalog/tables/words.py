@@ -148,6 +148,7 @@ INCIDENT_CAUSES: Final = {
     "indexes": "Indexes or producer snapshots of segments.",
     "checkpoints": "Files of a log directory: checkpoints, meta.properties, quorum-state.",
     "broker-stops": "Files at which a broker stops when it starts.",
+    "directory-offline": "A broker went on without one of its log directories.",
     "broker-start": "Files because of which a broker takes a directory offline at its start, or drops what is here.",
     "partitions-absent": "Partitions that the metadata assigns to a broker are not in its directories.",
     "directory-absent": "A log directory that the metadata names for a broker was not given, with its partitions.",

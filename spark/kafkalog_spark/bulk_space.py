@@ -29,7 +29,7 @@ from kafkalog.auditing.space import (
     replicas,
     topic_clock_rows,
 )
-from kafkalog.auditing.topics import cluster_metadata
+from kafkalog.auditing.topics import cluster_metadata, disks_not_given
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.clusters import Cluster, open_clusters
@@ -110,6 +110,7 @@ class _Run:
         rows, task, size = [], 0, 0
         for number, cluster in enumerate(self.clusters):
             metadata = cluster_metadata(cluster.nodes, self.options.limits, self.done.findings.append)
+            self.done.findings += disks_not_given(cluster.nodes, metadata)
             settings[number] = Settings(metadata, self.options.properties, self.options.topics)
             for node in cluster.nodes:
                 self.done.findings += node.findings

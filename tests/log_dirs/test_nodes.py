@@ -12,7 +12,7 @@ from build import TIME, batch, record
 from invoke import Ended, in_full, kafkalog
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.segments.readers import batches
-from metadata_topic import metadata_value
+from metadata_topic import append_values, metadata_value
 from official import FIXTURES
 
 WHOLE = FIXTURES / "k4-c-group-offsets-tv0" / "data"  # stopped cleanly, with directory ids
@@ -147,20 +147,15 @@ def begin_batch(log: Path) -> None:
     segment.write_bytes(segment.read_bytes() + whole[:70])
 
 
-def without_leader(home: Path, log: Path) -> None:
-    """Write into the metadata log that a partition has no leader any more, while its broker is up."""
+def without_leader(home: Path, log: Path, dirs: list[str] | None = None) -> None:
+    """Write into the metadata log that a partition has no leader any more, while its broker is up with `dirs`."""
     (topic_id,) = re.findall(r"topic_id: (.*)", (log / "partition.metadata").read_text())
     partition = {"topicId": topic_id, "partitionId": int(log.name[-1]), "leader": -1}
-    up = {"brokerId": 1, "brokerEpoch": 1, "fenced": -1, "inControlledShutdown": 0}
+    up: dict[str, object] = {"brokerId": 1, "brokerEpoch": 1, "fenced": -1, "inControlledShutdown": 0}
+    if dirs is not None:
+        up["logDirs"] = dirs
     records = [("BrokerRegistrationChangeRecord", up), ("PartitionChangeRecord", partition)]
-    (segment,) = (home / "__cluster_metadata-0").glob("*.log")
-    last = list(batches(segment))[-1]
-    times = {"base_timestamp": last.max_timestamp, "max_timestamp": last.max_timestamp}
-    added = [
-        batch(record(metadata_value(*one)), base_offset=at, partition_leader_epoch=last.partition_leader_epoch, **times)
-        for at, one in enumerate(records, last.last_offset + 1)
-    ]
-    segment.write_bytes(segment.read_bytes() + b"".join(added))
+    append_values(home, [metadata_value(*one) for one in records])
 
 
 def test_a_directory_that_its_broker_took_offline_is_an_outage(disks: tuple[Path, Path]) -> None:
@@ -179,6 +174,22 @@ def test_a_directory_that_its_broker_took_offline_is_an_outage(disks: tuple[Path
     assert "was never acknowledged: the next start cuts 70 bytes, and nothing is lost" in said
     assert "salvage" not in said
     assert "start broker 1, which led" not in said
+    assert first_line(kafkalog("verify", rest, one)).startswith("OK")  # a copy may lack its .lock
+
+
+def test_a_directory_that_is_offline_by_the_metadata_is_told_by_each_command(disks: tuple[Path, Path]) -> None:
+    """The broker's registration lacks it; where the outage says it, it is no second incident."""
+    one, rest = disks
+    without_leader(rest, one / LOG, ["B" * 21 + "A"])
+    (one / MARK).unlink()
+    (rest / MARK).rename(rest / LOCK)
+    verified, audited = (kafkalog(command, rest, one) for command in ("verify", "txn-audit"))
+
+    assert first_line(verified).startswith(f"SUSPICIOUS A broker works without {one}: broker 1 took the log directory")
+    assert first_line(audited).startswith("BLOCKED")
+    assert "works without" not in audited.text
+    answer = " ".join(kafkalog("verify", "--restorable", rest, one).text.split())
+    assert answer.startswith("YES")
 
 
 @pytest.mark.parametrize(("mark", "expected"), [(MARK, 1), (LOCK, 0)])
@@ -231,3 +242,17 @@ def test_a_topic_that_was_deleted_is_quiet(disks: tuple[Path, Path]) -> None:
     (one / LOG).rename(one / f"{LOG}.{'0' * 32}-delete")
 
     assert [kafkalog(command, rest, one).status for command in COMMANDS] == [0, 0]
+
+
+@pytest.mark.parametrize("mark", [MARK, LOCK])
+def test_the_cleaners_offsets_of_all_directories_count(mark: str, disks: tuple[Path, Path]) -> None:
+    """As brokers read them: after a move a log's offset may stand in the file of its old directory."""
+    one, rest = disks
+    topic, _, partition = LOG.rpartition("-")
+    (rest / "cleaner-offset-checkpoint").write_text(f"0\n1\n{topic} {partition} 7\n")
+    for home in disks:
+        (home / MARK).rename(home / mark)
+    ((cluster,), _) = open_clusters([rest, one])
+    (log,) = [directory for node in cluster.nodes for directory in node.partitions if directory.log == str(one / LOG)]
+
+    assert log.checkpoints["cleaner"] == 7

@@ -13,6 +13,7 @@ from build import batch, record
 from cases_of_side_files import BATCHES, DATA, OF_SMALL, PLAIN, SEGMENT, SMALL, WHOLE, damaged, edited, running
 from code_evidence import CodeCase, Evidence, Maker, case_of, copied, partition, several, written
 from invoke import kafkalog
+from metadata_topic import append_values, metadata_value
 from official import FIXTURES
 
 __all__ = ["OF_DIRECTORIES"]
@@ -138,6 +139,20 @@ def _second_disk(*changes: Maker) -> Maker:
     return make
 
 
+def _offline(*, known: bool) -> Maker:
+    """Leave the second log directory without a mark, beside a broker that ran, whose registration may lack it."""
+
+    def make(folder: Path) -> None:
+        (folder / "other" / ".kafka_cleanshutdown").unlink()
+        (folder / "data" / ".kafka_cleanshutdown").rename(folder / "data" / ".lock")
+        change = {"brokerId": 1, "brokerEpoch": 1, "fenced": -1, "inControlledShutdown": 0}
+        if known:
+            change["logDirs"] = [f"{'B' * 21}A"]
+        append_values(folder / "data", [metadata_value("BrokerRegistrationChangeRecord", change)])
+
+    return _second_disk(make)
+
+
 def _moving(old: str | None) -> Maker:
     """Copy a partition to the second log directory as a move does; the first one has its name or another suffix."""
 
@@ -248,6 +263,10 @@ OF_DIRECTORIES: Final[dict[str, CodeCase]] = {
         "the metadata log places a partition in a log directory that was not given",
         _second_disk(lambda folder: shutil.rmtree(folder / "other")),
         "both log directories", _second_disk(), "verify", ".",
+    ),
+    "directory-offline": case_of(
+        "the metadata log has the broker that ran without it", _offline(known=True),
+        "it may lack the mark in the copy alone", _offline(known=False), "verify", ".", lowered="note",
     ),
     "directory-twice": case_of(
         "two copies of one broker's directory", _twice(), "directories of two brokers",

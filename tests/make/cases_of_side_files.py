@@ -208,7 +208,21 @@ OF_SIDE_FILES: Final[dict[str, CodeCase]] = {
         "an older epoch behind a newer one", _small(f"{OF_SMALL}/leader-epoch-checkpoint", "0\n2\n1 5\n0 0\n"),
         "an epoch twice", _small(f"{OF_SMALL}/leader-epoch-checkpoint", "0\n2\n0 0\n0 0\n"), *DATA,
     ),
-    "meta-properties-wrong": case_of("a node.id of -1", _meta("node.id=-1"), "one of 1", _meta("node.id=1"), *DATA),
+    "meta-properties-wrong": case_of(
+        "an empty file", _small("meta.properties", ""), "one with its lines", _meta("node.id=1"), *DATA
+    ),
+    "meta-properties-malformed": case_of("a node.id of -1", _meta("node.id=-1"), "one of 1", _meta("node.id=1"), *DATA),
+    "directory-id-reserved": case_of(
+        "the id that Kafka gives to no directory that it knows",
+        copied(SMALL, edited("data/meta.properties", "directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAAQ")),
+        "the first one that is not reserved",
+        copied(SMALL, edited("data/meta.properties", "directory.id=.*", "directory.id=AAAAAAAAAAAAAAAAAAAAZA")), *DATA,
+    ),
+    "directory-id-differs": case_of(
+        "no directory.id", copied(SMALL, edited("data/meta.properties", "directory.id=.*", "#")),
+        "no metadata that names another one",
+        copied(SMALL, _without_metadata, edited("data/meta.properties", "directory.id=.*", "#")), *DATA,
+    ),
     "partition-metadata-wrong": case_of(
         "a topic_id of zeros, which Kafka gives no topic",
         _small(f"{OF_SMALL}/partition.metadata", "version: 0\ntopic_id: AAAAAAAAAAAAAAAAAAAAAA"),

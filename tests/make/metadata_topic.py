@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import build
+from kafkalog import batches
 from kafkalog.kafka.internal_records import record_types
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message_writer import encode, encode_uvarint
@@ -14,6 +15,7 @@ from kafkalog.kafka.message_writer import encode, encode_uvarint
 __all__ = [
     "add_settings",
     "add_values",
+    "append_values",
     "metadata_value",
     "write_changes",
     "write_leader",
@@ -66,6 +68,18 @@ def add_values(root: Path, values: list[bytes], base: int = 0, time: int = build
     folder = root / "__cluster_metadata-0"
     folder.mkdir(exist_ok=True)
     (folder / f"{base:020}.log").write_bytes(b"".join(batches))
+
+
+def append_values(root: Path, values: list[bytes]) -> None:
+    """Write records with these values behind the last batch of a metadata log, at its time and of its leader epoch."""
+    path = max((root / "__cluster_metadata-0").glob("*.log"))
+    last = list(batches(path))[-1]
+    times = {"base_timestamp": last.max_timestamp, "max_timestamp": last.max_timestamp}
+    added = [
+        build.batch(build.record(value), base_offset=at, partition_leader_epoch=last.partition_leader_epoch, **times)
+        for at, value in enumerate(values, last.last_offset + 1)
+    ]
+    path.write_bytes(path.read_bytes() + b"".join(added))
 
 
 def write_leader(root: Path, topic: str, replicas: list[int], leader: int, since: int = build.TIME) -> None:

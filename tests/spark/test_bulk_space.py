@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import kafkalog
+from code_cases import CODE_CASES
 from kafkalog.auditing.space import SpaceOptions
 from kafkalog.tables.space_tables import SPACE_TABLES
 from kafkalog_spark.bulk_space import bulk_space
@@ -42,12 +43,19 @@ def _sorted(rows: Any) -> list[str]:
 def test_rows_are_those_of_a_local_run(
     spark: SparkSession, tmp_path: Path, split_bytes: int, paths: list[str], least: int
 ) -> None:  # fmt: skip
-    """Some clusters at once: every table has the local rows; only the incidents of transactions are ``txn-audit``'s."""
+    """Some clusters at once: every table has the local rows; only the incidents of transactions are ``txn-audit``'s.
+
+    The broker of one has another one that was not given.
+    """
+    if paths is FEW:  # of which none is of the same cluster
+        CODE_CASES["directory-not-given"].made.make(tmp_path / "disk")
+        paths = [*paths, str(tmp_path / "disk" / "data")]
     output = Output(str(tmp_path / "out"))
     output.make_directory(overwrite=False)
     done = bulk_space(spark, paths, output, SpaceOptions(), tables=TABLES, plan=JobPlan(split_bytes))
     local = kafkalog.open(paths).space()
 
+    assert any(one.code == "directory-not-given" for one in done.findings) is (split_bytes == 1)
     assert done.directories == sum(1 for _ in local) > least
     for table in TABLES:
         theirs = pq.read_table(tmp_path / "out" / table).to_pylist()

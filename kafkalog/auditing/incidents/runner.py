@@ -274,6 +274,7 @@ _OF_CAUSE: Final = {
     "partition-twice": "One broker has two directories of",
     "history-changed": "The log is not what it was in",
     "broker-stops": "The broker does not start because of",
+    "directory-offline": "A broker works without",
     "odd-batches": "Batches are not as Kafka writes them in",
     "epochs-missing": "Brokers find no remote segment of a part of",
 }

@@ -148,6 +148,11 @@ def torn_when_offline(_tables: ClusterTables, found: Sequence[Outage], row: Row)
     return row["severity"] == "note" and any(TopicPartition.of(row) in some for some in places)
 
 
+def explains_outage(_tables: ClusterTables, found: Sequence[Outage], row: Row) -> bool:
+    """The log directory that the broker took offline, whose partitions lost their leader."""
+    return any(one.findings[0]["found"] == row["file"] for one in found)
+
+
 def open_on_one(_tables: ClusterTables, found: Sequence[Row], row: Row) -> bool:
     """A transaction that is open on the one replica that never got its marker."""
     return any(
@@ -221,6 +226,7 @@ STORIES: Final = (
         follow={
             **dict.fromkeys(("transaction-pending", "decision-elsewhere"), waits_for_leader),
             "batch-truncated": torn_when_offline,
+            "directory-offline": explains_outage,
         },
         make=without_leader,
     ),

@@ -18,6 +18,7 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.side_files.segment_indexes import last_indexed
 from kafkalog.findings import Bytes, Finding
+from kafkalog.log_dirs.left_over import put_in_place
 from kafkalog.settle import Reason, lowered
 
 __all__ = ["EITHER", "Ends", "Explained", "Knows", "Stop", "log_end", "what_explains"]
@@ -94,8 +95,6 @@ _OF_ROOT: Final = (
     ("cleaner", "cleaner-offset-checkpoint"),
 )
 
-_SET_ASIDE: Final = (".log.deleted", ".log.swap")  # the next segment follows at once
-
 _LAST_OFFSET: Final = 2**63 - 2  # the offset after it still has 63 bits
 
 
@@ -150,7 +149,8 @@ def log_end(audit: PartitionAudit, *, explained: bool, one_moment: bool = False)
         if known <= covered:
             finding = lowered(finding, Reason.IN_CHECKPOINT)
     if is_missing:
-        is_aside = directory.running and any(name.endswith(_SET_ASIDE) for name in directory.left_over)
+        follows = directory.running and any(name.endswith(".log.deleted") for name in directory.left_over)
+        is_aside = follows or put_in_place(directory) is not None  # the next segment follows at once, or at the start
         yield lowered(finding, Reason.FOLLOWS) if is_aside else finding
     elif by is Explained.DAMAGE or explained:
         yield lowered(finding, Reason.FOLLOWS)

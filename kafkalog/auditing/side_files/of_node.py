@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import base64
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Final
 
 from kafkalog.auditing.partition import PartitionAudit
 from kafkalog.auditing.side_files.kraft_snapshot import bootstrap_snapshot, kraft_snapshots
-from kafkalog.auditing.topics import COPY_MS, Metadata, placement_findings
+from kafkalog.auditing.topics import COPY_MS, Metadata, assigned_to, known_as, placement_findings
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
@@ -21,7 +21,8 @@ from kafkalog.findings import Finding
 from kafkalog.kafka.checkpoint import NO_UUID, PartitionOffset, java_int, java_uuid
 from kafkalog.log_dirs.clusters import copies, copy_finding
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
-from kafkalog.quantities import iso, listed
+from kafkalog.log_dirs.nodes import node_number
+from kafkalog.quantities import iso, listed, many
 from kafkalog.segments.readers import read_checkpoint, read_properties
 from kafkalog.settle import Reason, lowered
 from kafkalog.unread import NOT_READ
@@ -41,6 +42,7 @@ _QUORUM_KEYS: Final = {
 }
 _METADATA_UUID: Final = "AAAAAAAAAAAAAAAAAAAAAQ"
 _RESERVED: Final = 100  # the lowest ids, which Kafka gives to no directory
+_WITH_DIRECTORY_IDS: Final = 15  # 3.7-IV0, the first level of metadata.version that 3.6 does not know
 
 
 def compare_node(node: LogDirectory, audits: Sequence[PartitionAudit]) -> Iterator[Finding]:
@@ -69,12 +71,14 @@ def compare_cluster(nodes: Sequence[LogDirectory], metadata: Metadata | None, ne
 
 def at_start_findings(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
     """Yield what directories' names, topic ids and small files show of the next start; no segment is read for it."""
+    here = {node.directory_id for node in nodes}
     for node in nodes:
-        yield from _meta_properties(node)
+        yield from _meta_properties(node, here, metadata)
         for directory in node.partitions:
             if not directory.suffix:
                 yield from _partition_metadata(directory)
                 yield from _quorum_state(directory)
+    yield from _taken_offline(nodes, metadata)
     yield from _topic_ids(nodes, metadata)
     yield from _without_topic_id(nodes, metadata)
     yield from _beside_current(nodes, metadata)
@@ -99,13 +103,38 @@ def twice_findings(nodes: Sequence[LogDirectory]) -> Iterator[Finding]:
                 yield _of_one_moment(twice, directory)  # it was moved from one to the other
 
 
+def _taken_offline(nodes: Sequence[LogDirectory], metadata: Metadata | None) -> Iterator[Finding]:
+    """Yield the directories that their broker took offline; proved where the metadata has the broker without them."""
+    for node in (one for one in nodes if one.offline):
+        number = node_number(node.node_id) or 0
+        beside = next(one.path for one in nodes if one.node_id == node.node_id and not one.offline)
+        spans = [] if metadata is None else metadata.brokers.get(("broker", number), [])
+        known = [node.directory_id in span.value.log_directories for span in spans]
+        is_proved = any(known) and not known[-1]
+        since = f" at {iso(spans[len(known) - known[::-1].index(True)].since)} by the metadata log" if is_proved else ""
+        placed = () if metadata is None else assigned_to(metadata, number)
+        names = [f"{one.topic}-{one.partition}" for one in placed if one.directory == node.directory_id]
+        names = names or [f"{one.topic}-{one.partition}" for one in node.partitions if not one.suffix]
+        message = (
+            f"broker {number} took the log directory offline{since}, as on a full or broken disk, and went on with"
+            f" {beside}; it serves {many(len(names), 'partition')} no more: {listed(names)}"
+        )
+        finding = Finding.of("directory-offline", node.path, message, found=number)
+        yield finding if is_proved else lowered(finding, Reason.COPY_EXPLAINS)
+
+
 def _of_one_moment(finding: Finding, directory: PartitionDirectory) -> Finding:
     """Doubt a finding about two directories, one of which a broker may have changed after the other was copied."""
     return lowered(finding, Reason.COPY_MAY_EXPLAIN) if directory.running else finding
 
 
-def _meta_properties(node: LogDirectory) -> Iterator[Finding]:
-    """Yield what a broker of some release refuses; a cluster id may be any text, and unknown keys are ignored."""
+def _meta_properties(node: LogDirectory, here: Collection[str | None], metadata: Metadata | None) -> Iterator[Finding]:
+    """Yield what a broker of some release refuses; a cluster id may be any text, and unknown keys are ignored.
+
+    `here` are the ids of all directories that were given.
+
+    Follows MetaPropertiesEnsemble.
+    """
     path = os.path.join(node.home, "meta.properties")
     if not (known := node.identity.properties) and not exists(path):
         if not node.alone and node.partitions and (node.locked or node.clean_shutdown):
@@ -121,26 +150,43 @@ def _meta_properties(node: LogDirectory) -> Iterator[Finding]:
         return
     version = java_int(values.get("version", "0").strip())
     if version not in (0, 1):
-        yield _meta_wrong(path, f"version is {values['version']}, but must be 0 or 1", "0 or 1", values["version"])
+        yield _malformed(path, f"version is {values['version']}, but must be 0 or 1", "0 or 1", values["version"])
         return
     key = "node.id" if version else "broker.id"
     number = java_int(values.get(key, "0"))
-    if key not in values:
+    if key not in values and not version:
         what = f"{key} is missing" if values else "The file is empty"
         yield _meta_wrong(path, f"{what}: brokers with KRaft, and brokers up to 2.7, do not start on it.", key)
+    elif key not in values:
+        yield _malformed(path, f"{key} is missing", key)
     elif number is None or number < 0:
-        yield _meta_wrong(path, f"{key} is not a number", "a number", values[key])
+        yield _malformed(path, f"{key} is not a number", "a number", values[key])
     if version and "cluster.id" not in values:
-        yield _meta_wrong(path, "cluster.id is missing", "cluster.id")
+        yield _malformed(path, "cluster.id is missing", "cluster.id")
+    levels = () if metadata is None else metadata.features.get("metadata.version", ())
+    needed, placed = (None, 0) if metadata is None else known_as(node, metadata)
     directory_id = values.get("directory.id")
-    if directory_id is not None:
-        read = java_uuid(directory_id)
-        if read is None or int.from_bytes(base64.urlsafe_b64decode(read + "=="), "big") < _RESERVED:
-            yield _meta_wrong(path, "directory.id is not an id of a directory", "22 characters of base64", directory_id)
+    read = None if directory_id is None else java_uuid(directory_id)
+    if directory_id is not None and read is None:
+        yield _malformed(path, "directory.id is not an id", "22 characters of base64", directory_id)
+    elif read is not None and int.from_bytes(base64.urlsafe_b64decode(read + "=="), "big") < _RESERVED:
+        message = f"directory.id is {directory_id}, which Kafka reserves: no broker since 3.7 starts on it"
+        message += "" if needed is None else f"; the metadata log has its logs in {needed}"
+        found = Finding.of("directory-id-reserved", path, message, needed=needed, found=directory_id)
+        level = levels[-1].value if levels else 0
+        yield found if level >= _WITH_DIRECTORY_IDS else lowered(found, Reason.NOT_LOADED)
+    elif needed is not None and needed not in here:
+        what = "is missing" if directory_id is None else f"is {directory_id}"
+        message = f"directory.id {what}, but the metadata log has {many(placed, 'partition')} of it in {needed}"
+        yield Finding.of("directory-id-differs", path, message, needed=needed, found=directory_id)
 
 
-def _meta_wrong(path: str, message: str, needed: str | None = None, found: str | None = None) -> Finding:
-    return Finding.of("meta-properties-wrong", path, message, needed=needed, found=found)
+def _meta_wrong(path: str, message: str, needed: str | None = None) -> Finding:
+    return Finding.of("meta-properties-wrong", path, message, needed=needed)
+
+
+def _malformed(path: str, message: str, needed: str, found: str | None = None) -> Finding:
+    return Finding.of("meta-properties-malformed", path, message, needed=needed, found=found)
 
 
 def _checkpoint(

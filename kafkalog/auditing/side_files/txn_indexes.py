@@ -304,10 +304,11 @@ class TxnIndexFaults:
 
 
 def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnIndexFaults]:
-    """Compare each segment's ``.txnindex`` with the markers in it; with `missing` also where there is none."""
+    """Compare each segment's ``.txnindex`` with the markers in it.
+
+    One that is missing beside the segment's other indexes has no entries; with `missing` also without those.
+    """
     segments = audit.directory.segments
-    if not missing and not audit.txn_entries:
-        return
     counts = tally(audit.transactions)
     if not audit.txn_entries and counts.is_plain and not counts.aborted:  # most logs, which cost as little as possible
         return
@@ -328,10 +329,10 @@ def txn_index_faults(audit: PartitionAudit, *, missing: bool) -> Iterator[TxnInd
 
 def _entries(audit: PartitionAudit, segment: Segment, *, missing: bool) -> list[AbortedTransaction] | None:
     """Return a segment's entries, None where there is nothing to compare: the file could not be read, or is missing."""
-    base = segment.base_offset
-    if missing and base not in audit.directory.txn_indexes:
-        return []
-    return audit.txn_entries.get(base)
+    base, directory = segment.base_offset, audit.directory
+    if base in directory.txn_indexes:
+        return audit.txn_entries.get(base)
+    return [] if missing or f"{base:020}.index" in directory.files else None
 
 
 def _reach(audit: PartitionAudit, high: int, lost: LostOffsets, damaged: LostOffsets) -> Reach:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.auditing.starting.throws import Fate, Release, fate_of, seen_in
@@ -17,14 +16,14 @@ from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
-from kafkalog.log_dirs.nodes import Node
 from kafkalog.segments.readers import read_properties
 
 if TYPE_CHECKING:
     from kafkalog.auditing.topics import Metadata
     from kafkalog.log_dirs.log_directory import LogDirectory
+    from kafkalog.log_dirs.nodes import Node
 
-__all__ = ["Release", "StartingBroker", "brokers_of", "release_of", "uses_zookeeper", "why_not"]
+__all__ = ["NodeStart", "Release", "release_of", "uses_zookeeper", "why_not"]
 
 _META: Final = "meta.properties"
 
@@ -45,99 +44,87 @@ def release_of(text: str) -> Release:
     return int(match[1]), int(match[2])
 
 
-@dataclass(frozen=True, slots=True)
-class StartingBroker:
-    """A node with its log directories; `offline` are those that it does not use, with the reason of each."""
+class NodeStart(NamedTuple):
+    """Whether a node starts: the `reasons` why not, and what is wrong with directories that do not stop it, by home.
 
-    node_id: str | None
-    homes: list[LogDirectory]
-    offline: dict[str, str] = field(default_factory=dict)
+    It goes on without those that go `offline`, and partitions in those that are `unserved` get no leader.
+    """
 
-    @property
-    def name(self) -> str:
-        return f"Broker {self.node_id}" if self.node_id is not None else self.homes[0].home
-
-
-def brokers_of(nodes: Sequence[LogDirectory]) -> list[StartingBroker]:
-    """Put the log directories of one broker together."""
-    return [StartingBroker(one.node_id, one.disks) for one in Node.of_directories(nodes)]
-
-
-class _Reason(NamedTuple):
-    """Why a broker does not start; with a `home` only that directory is lost to it where it has others."""
-
-    text: str
-    home: str | None = None
+    reasons: list[str]
+    offline: dict[str, str]
+    unserved: dict[str, str]
 
 
 def why_not(
-    broker: StartingBroker, findings: Iterable[Finding], metadata: Metadata | None, release: Release | None
-) -> list[str]:  # fmt: skip
-    """Say why a broker of a release would not start on its directories; empty if nothing shows that.
+    node: Node, findings: Iterable[Finding], metadata: Metadata | None, release: Release | None
+) -> NodeStart:  # fmt: skip
+    """Say why a node with a release would not start on its directories; without reasons nothing shows that.
 
-    `findings` are all of the verification. Directories that it would go on without are noted in `broker`.
+    `findings` are all of the verification.
 
     Follows KafkaRaftServer, MetaPropertiesEnsemble and LogManager.
     """
-    reasons = [reason for home in broker.homes for reason in _of_home(home)]
-    reasons += _of_findings(broker, findings, release)
-    told = [reason.text for reason in reasons if reason.home is None]
-    told += _of_release(broker, metadata, release)
-    for reason in reasons:
-        if reason.home is not None:
-            broker.offline.setdefault(reason.home, reason.text)
-    if len(broker.offline) == len(broker.homes):
-        told += broker.offline.values()
-    told += [f"its metadata log is in a directory that goes offline: {text}" for text in _of_metadata(broker)]
-    return list(dict.fromkeys(told))
+    struck = list(_struck(node, findings, release))
+    reasons = [text for fate, _, text in struck if fate is Fate.EXITS]
+    reasons += _of_release(node, metadata, release)
+    offline = _by_home(struck, Fate.OFFLINE)
+    if len(offline) == len(node.disks):
+        reasons += offline.values()
+        offline = {}
+    else:  # no node goes on without its metadata log
+        reasons += [
+            f"its metadata log is in a directory that goes offline: {offline[home.home]}"
+            for home in node.disks
+            if home.home in offline and any(one.topic == METADATA_TOPIC for one in home.partitions)
+        ]
+    return NodeStart(list(dict.fromkeys(reasons)), offline, _by_home(struck, Fate.UNSERVED))
 
 
-def _of_home(home: LogDirectory) -> Iterator[_Reason]:
-    """Yield what a directory's own names show."""
-    if home.alone:
-        yield _Reason(f"only the partition's directory {home.path} was given, not the log directory around it")
-        return
-    yield from map(_Reason, seen_in(home))
+def _by_home(struck: Iterable[tuple[Fate, str, str]], fate: Fate) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for of, home, text in struck:
+        if of is fate:
+            found.setdefault(home, text)
+    return found
 
 
-def _of_metadata(broker: StartingBroker) -> Iterator[str]:
-    """Yield why a directory with the metadata log goes offline, beside others that do not: no broker goes on then."""
-    if len(broker.offline) < len(broker.homes):
-        for home in broker.homes:
-            if home.home in broker.offline and any(one.topic == METADATA_TOPIC for one in home.partitions):
-                yield broker.offline[home.home]
-
-
-def _of_findings(broker: StartingBroker, findings: Iterable[Finding], release: Release | None) -> Iterator[_Reason]:
-    """Yield what findings about a broker's files show, by the table of throws: the first one of each file."""
+def _struck(
+    node: Node, findings: Iterable[Finding], release: Release | None
+) -> Iterator[tuple[Fate, str, str]]:  # fmt: skip
+    """Yield what rows of the table make of a node's directories: the fate, the directory, and why."""
+    for home in node.disks:
+        if home.alone:
+            path = home.path
+            yield (
+                Fate.EXITS,
+                home.home,
+                f"only the partition's directory {path} was given, not the log directory around it",
+            )
+        else:
+            yield from ((Fate.EXITS, home.home, text) for text in seen_in(home))
     seen = set[tuple[str, str]]()
     for finding in findings:
-        home = next((one for one in broker.homes if _is_below(finding.file, one.home)), None)
-        throw = None if home is None else fate_of(finding.code, finding.file, release)
-        if home is None or throw is None or (finding.severity is Severity.NOTE and throw.reads is None):
+        at = next((one for one in node.disks if _is_below(finding.file, one.home)), None)
+        throw = None if at is None else fate_of(finding.code, finding.file, release)
+        if at is None or throw is None or (finding.severity is Severity.NOTE and throw.reads is None):
             continue
-        if not exists(finding.file) or not (throw.reads is None or throw.reads(home, finding)):
+        if not exists(finding.file) or not (throw.reads is None or throw.reads(at, finding)):
             continue  # what is missing is judged by its directory
-        if (finding.code, finding.file) in seen:
-            continue
-        seen.add((finding.code, finding.file))
-        told = f"{finding.file}: {finding.message}"
-        if throw.fate is Fate.OFFLINE:
-            yield _Reason(told, home.home)
-        elif throw.fate is Fate.EXITS:
-            yield _Reason(told)
+        if (finding.code, finding.file) not in seen:
+            seen.add((finding.code, finding.file))
+            yield throw.fate, at.home, f"{finding.file}: {finding.message}"
 
 
 def _is_below(path: str, home: str) -> bool:
     return path == home or path.startswith(home if home.endswith("/") else f"{home}/")
 
 
-def _of_release(broker: StartingBroker, metadata: Metadata | None, release: Release | None) -> Iterator[str]:
+def _of_release(node: Node, metadata: Metadata | None, release: Release | None) -> Iterator[str]:
     """Yield what a release can't read."""
     if release is None:
         return
     shown = ".".join(map(str, release))
-    if release >= _KRAFT_ONLY and any(map(uses_zookeeper, broker.homes)):
+    if release >= _KRAFT_ONLY and any(map(uses_zookeeper, node.disks)):
         yield f"its metadata is in ZooKeeper, which Kafka {shown} does not use"
     levels = () if metadata is None else metadata.features.get("metadata.version", ())
     level = levels[-1].value if levels else None

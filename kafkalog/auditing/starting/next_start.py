@@ -19,6 +19,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.kafka.batch import believed_counts
 from kafkalog.kernel import buffers
+from kafkalog.log_dirs.left_over import put_in_place
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.quantities import many
 from kafkalog.segments.segment import possible_chunks
@@ -199,7 +200,9 @@ def _cut(log: _Log, recovered: Sequence[Segment], rebuilt: Sequence[Segment], li
     if start > found.end and directory.segments and directory.topic != METADATA_TOPIC:
         records = sum(_around(one, 0, limits)[1] for one in directory.segments)
         return _Cut(directory.size, records, start, start)
-    return found if directory.segments else found._replace(end=max(start, 0))
+    if directory.segments:
+        return found
+    return found._replace(end=max(start, 0, *(put_in_place(directory) or ())))
 
 
 def _damage(scan: SegmentScan) -> int | None:

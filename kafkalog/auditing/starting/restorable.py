@@ -6,6 +6,7 @@ says of open transactions and of lost records, where groups stand, and what the 
 
 from __future__ import annotations
 
+import os
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,8 +14,10 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, join, of_one_moment, scan_segment
-from kafkalog.auditing.starting.broker_start import StartingBroker, brokers_of, uses_zookeeper, why_not
-from kafkalog.auditing.starting.next_start import NextStart, start_of_log
+from kafkalog.auditing.starting.broker_start import NodeStart, uses_zookeeper, why_not
+from kafkalog.auditing.starting.next_start import start_of_log
+from kafkalog.auditing.starting.started_logs import StartedLog
+from kafkalog.auditing.starting.throws import row_of_log
 from kafkalog.auditing.topics import NOT_GIVEN, group_rows
 from kafkalog.auditing.transactions import audit_rows, unsettled_rows
 from kafkalog.catalogue import codes_of_story, codes_with
@@ -23,7 +26,8 @@ from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding, Severity
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import by_number, iso, many
+from kafkalog.log_dirs.nodes import Node
+from kafkalog.quantities import by_number, iso, listed, many
 from kafkalog.segments.file_rows import one_by_one
 from kafkalog.settle import Reason
 from kafkalog.tables.audit_tables import FINDINGS, TRANSACTIONS
@@ -71,7 +75,7 @@ class CanGoOn(Enum):
     """The answer to whether brokers can go on."""
 
     YES = "YES"
-    BUT = "YES, BUT"  # read_committed consumers stop where a transaction hangs, or it matters which replica leads
+    BUT = "YES, BUT"  # a transaction hangs, it matters who leads, or something is lost or of another moment
     NO = "NO"
     INCOMPLETE = "INCOMPLETE"
 
@@ -141,6 +145,7 @@ class _Foreseen:
     between: int = 0  # open transactions of which another file knows more
     not_given: list[str] = field(default_factory=list)  # log directories of given brokers, in words
     unlike: list[str] = field(default_factory=list)  # what replicas give otherwise than others, if they lead
+    unsure: list[str] = field(default_factory=list)  # what the start goes on with, and what is not known of it
     beyond: int = 0  # committed offsets after the ends that logs have in the files
 
     def add(self, subject: str, what: str, message: str, severity: Severity | None = None, **cells: Any) -> None:
@@ -177,17 +182,22 @@ class _Foreseen:
             return AnswerWithReasons(CanGoOn.INCOMPLETE, why)
         hanging = self._counted(_HANGS)
         kept = sum(counts["partition", what] for what in ("loads", "recovers")) - len(self.ends_open)
-        may_lack = many(len(self.ends_open), "log")
-        parts = [
+        names = listed(sorted(os.path.basename(log) for log in self.ends_open))
+        may_lack = f"{names} end{'s' * (len(self.ends_open) == 1)} before offsets that other files know"
+        but = [
             *self.unlike[:_REASONS],
             *([f"{hanging}: read_committed consumers stop there"] if hanging else []),
+            *[f"{may_lack}: the newest records are lost, or it was copied at another moment"] * bool(names),
+            *self.unsure[:_REASONS],
+        ]
+        parts = [
+            *but,
             *skewed,
             f"{many(counts['broker', 'starts'], 'broker')} start{'s' * (counts['broker', 'starts'] == 1)}",
             f"{many(kept, 'log')} keep{'s' * (kept == 1)} all committed records",
-            *[f"{may_lack} may lack the newest: other files know more"] * bool(self.ends_open),
         ]
         parts += [text for key in _SAID if key != _HANGS and (text := self._counted(key))]
-        return AnswerWithReasons(CanGoOn.BUT if hanging or self.unlike else CanGoOn.YES, "; ".join(parts))
+        return AnswerWithReasons(CanGoOn.BUT if but else CanGoOn.YES, "; ".join(parts))
 
     def _counted(self, key: tuple[str, str]) -> str:
         number = sum(row["subject"] == key[0] and row["what"] == key[1] for row in self.rows)
@@ -255,7 +265,7 @@ class _OfCluster:
         self._limits = limits
         self._release = release
         self._foreseen = foreseen
-        self._brokers = brokers_of(cluster.nodes)
+        self._brokers = Node.of_directories(cluster.nodes)
         self._told: set[tuple[str | None, TopicPartition]] = set()  # whose directories are here, and are put aside
         self._torn = {finding.file for finding in findings if finding.code == "batch-truncated"}
         self._newest = {log.partition.directory.log: log.partition.newest_broker for log in cluster.logs}
@@ -267,13 +277,12 @@ class _OfCluster:
     def tell(self) -> None:
         """Tell of the cluster, its brokers, its directories, and of partitions that have none."""
         self._tell_quorum()
-        for broker in self._brokers:
-            self._tell_broker(broker)
+        starts = [self._tell_broker(broker) for broker in self._brokers]
         here: defaultdict[TopicPartition, list[Row]] = defaultdict(list)
-        for broker in self._brokers:
-            for home in broker.homes:
+        for broker, start in zip(self._brokers, starts, strict=True):
+            for home in broker.disks:
                 for directory in home.partitions:
-                    row = self._directory(broker, home, directory)
+                    row = self._directory(start, home, directory)
                     if row["what"] == "stray":
                         self._told.add((broker.node_id, TopicPartition(directory.topic, directory.partition)))
                     if not directory.suffix and row["what"] not in ("stray", "deleted", "put-aside"):
@@ -293,7 +302,7 @@ class _OfCluster:
         """Say whether there is metadata, and whether enough controllers are here to elect one."""
         metadata = self._metadata
         if metadata is None:
-            if any(uses_zookeeper(home) for broker in self._brokers for home in broker.homes):
+            if any(uses_zookeeper(home) for broker in self._brokers for home in broker.disks):
                 why, severity = "the metadata is in ZooKeeper, which is in no file here", Severity.WARNING
             else:
                 why, severity = "no metadata log is here: brokers find no topics, and use no directory", Severity.ERROR
@@ -311,105 +320,39 @@ class _OfCluster:
                 " are needed for an active one", Severity.ERROR,
             )  # fmt: skip
 
-    def _tell_broker(self, broker: StartingBroker) -> None:
-        reasons = why_not(broker, self._findings, self._metadata, self._release)
-        if reasons:
-            message = f"{broker.name} does not start: {'; '.join(reasons)}"
+    def _tell_broker(self, broker: Node) -> NodeStart:
+        start = why_not(broker, self._findings, self._metadata, self._release)
+        if start.reasons:
+            message = f"{broker.name} does not start: {'; '.join(start.reasons)}"
             self._tell("broker", "refuses", message, Severity.ERROR, node_id=broker.node_id)
         else:
             release = "" if self._release is None else f" with Kafka {'.'.join(map(str, self._release))}"
             self._tell("broker", "starts", f"{broker.name} starts{release}", node_id=broker.node_id)
+        return start
 
-    def _directory(self, broker: StartingBroker, home: LogDirectory, directory: PartitionDirectory) -> Row:
+    def _directory(self, node: NodeStart, home: LogDirectory, directory: PartitionDirectory) -> Row:
         """Tell what the start makes of a partition's directory."""
         directory, facts, scans = _read(home, directory, self._limits)
         start = start_of_log(home, directory, (facts, scans), self._metadata, self._limits)
         starts = dict(zip(NEXT_START.names, start.row(), strict=True))
-        what, severity, message = self._becomes(broker, home, facts, start, starts)
+        last = directory.segments[-1].path if directory.segments else None
+        row, (severity, message) = row_of_log(
+            StartedLog(
+                facts, start, starts, self._metadata, last in self._torn, uses_zookeeper(home),
+                node.offline.get(home.home), node.unserved.get(home.home),
+            )
+        )  # fmt: skip
         if starts["is_clean"] and not directory.snapshots and not starts["rebuilt_indexes"]:
             self._foreseen.forgetful.add(directory.log)
         newest = max(self._newest.get(directory.log, -1), facts.newest_broker)
         same = ("truncated_bytes", "deleted_bytes", "rebuilt_indexes", "recovered_segments")
         return self._tell(
-            "partition", what, message, severity, node_id=broker.node_id, topic=directory.topic,
+            "partition", row.what, message, severity, node_id=home.node_id, topic=directory.topic,
             partition=directory.partition, log=directory.log, newest_ms=None if newest < 0 else newest,
             log_start_offset=facts.log_start_offset, log_end_offset=facts.log_end_offset,
             next_log_end_offset=starts["log_end_offset"], lost_records=starts["truncated_records"] or None,
             **{name: starts[name] for name in same},
         )  # fmt: skip
-
-    def _becomes(
-        self,
-        broker: StartingBroker,
-        home: LogDirectory,
-        facts: PartitionAudit,
-        start: NextStart,
-        starts: Mapping[str, Any],
-    ) -> tuple[str, Severity | None, str]:
-        """Return the word, the severity and the sentence of a partition's directory."""
-        directory = start.directory
-        name = f"{directory.topic}-{directory.partition}"
-        if directory.suffix == "-delete":
-            return "deleted", None, f"{name} was deleted before: the broker deletes the directory"
-        if directory.suffix:
-            return "put-aside", Severity.NOTE, f"{name} with {directory.suffix}: {start.does}"
-        if home.home in broker.offline and len(broker.offline) < len(broker.homes):
-            return "offline", Severity.ERROR, f"{name} is offline: {broker.offline[home.home]}"
-        if self._metadata is None and directory.topic != METADATA_TOPIC and not uses_zookeeper(home):
-            return "stray", Severity.WARNING, f"{name} becomes -stray, unless controllers elsewhere have its topic"
-        known = None if self._metadata is None else self._metadata.topic_of(directory.topic_id or "")
-        if known is not None and known.name != directory.topic:
-            return "put-aside", Severity.NOTE, f"{name} is not used: its topic id is that of {known.name}"
-        if start.is_stray:
-            return self._stray(name, facts, starts)
-        records = starts["truncated_records"]
-        lost = f", and with them {many(records, 'record')} in whole batches" * bool(records)
-        last = directory.segments[-1].path if directory.segments else None
-        is_torn = last in self._torn
-        if start.falls_back:
-            message = f"{name}: the broker {start.cut.says}, and {many(records, 'record')} after it are gone"
-            return "emptied", Severity.ERROR, message
-        if is_torn and starts["is_clean"]:
-            message = f"{name} ends in a torn batch, which stays after a clean stop: what is written next can't be read"
-            return "torn-inside", Severity.ERROR, message
-        if starts["truncated_bytes"] and (facts.damaged or is_torn or start.deletes_all):
-            severity = Severity.ERROR if records else Severity.WARNING
-            if start.deletes_all:
-                begins = starts["log_end_offset"]
-                message = f"all segments of {name} are deleted, as its checkpoint has the log's start {begins}{lost}"
-                return "emptied", severity, message
-            message = f"{starts['truncated_bytes']:,} bytes of {name} are cut off at offset {starts['log_end_offset']}"
-            return "truncated", severity, f"{message}{lost}"
-        if starts["recovered_segments"]:
-            return "recovers", None, f"{name}: the broker {start.does}"
-        return "loads", None, f"{name}: the broker {start.does}"
-
-    def _stray(
-        self, name: str, facts: PartitionAudit, starts: Mapping[str, Any]
-    ) -> tuple[str, Severity | None, str]:  # fmt: skip
-        """Say what becomes of a directory that the metadata does not have: a deleted topic's, or a newer one's."""
-        assert self._metadata is not None
-        directory = facts.directory
-        was_deleted = directory.topic_id in self._metadata.topics
-        ids = self._metadata.ids.get(directory.topic)
-        if was_deleted or not directory.size:
-            return "stray", Severity.NOTE, f"{name} becomes -stray: its topic or its replica was deleted"
-        count = f" with offsets up to {starts['log_end_offset']}"
-        if not ids:
-            why = f"the metadata does not have the topic {directory.topic}"
-            return "stray", Severity.ERROR, f"{name}{count} becomes -stray and is not used: {why}"
-        instead = f"an empty {name} takes its place, and {many(facts.records, 'record')} are lost to consumers"
-        if directory.topic_id is None:
-            lacks = "has no topic id" if "partition.metadata" in directory.files else "is missing"
-            why = f"its partition.metadata {lacks}. Write it anew with the topic id {ids[-1]} before the start"
-            return "stray", Severity.ERROR, f"{name}{count} becomes -stray, {instead}: {why}"
-        made = self._metadata.topics[ids[-1]][-1].since
-        if 0 <= max(facts.newest_broker, facts.newest) < made:
-            message = f"{name} becomes -stray: its topic was deleted, and made again at {iso(made)}"
-            return "stray", Severity.NOTE, message
-        why = f"it is of a deleted {directory.topic}, and the metadata has another one, with the topic id {ids[-1]}"
-        does = "the broker begins that one's log, or copies it from its leader"
-        return "stray", Severity.ERROR, f"{name}{count} becomes -stray and is not used: {why}; {does}"
 
     def _compare(self, rows: Sequence[Row]) -> None:
         """Make a warning of a cut that another replica mends: it still has what this one loses."""
@@ -502,22 +445,61 @@ def _read(
 def _losses(audited: Audit, incidents: Iterable[LossIncident], foreseen: _Foreseen) -> None:
     """Add rows for records that are lost or damaged before any start; torn ends have their rows already."""
     rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in audit_rows(audited, FINDINGS.name))
-    torn = {row["id"] for row in rows if row["code"] == "batch-truncated"}
+    firsts = {one.partition.directory.log: one.partition.directory.log_start_offset
+              for cluster in audited.clusters for one in cluster.logs}  # fmt: skip
+    harmless = {row["id"] for row in rows if row["code"] == "batch-truncated" or _is_read(row, firsts)}
+    covered = max((one.covered_to for one in _metadata_logs(audited)), default=-1)
     for incident in incidents:
         is_wrong = incident.kind in _LOST or (incident.kind == _WRONG and incident.severity is Severity.ERROR)
         if incident.cause == "loaded-all-the-same":
             continue  # the coordinator checks no CRC
-        if not is_wrong or incident.severity is Severity.NOTE or torn.issuperset(incident.findings):
+        if not is_wrong or incident.severity is Severity.NOTE or harmless.issuperset(incident.findings):
             continue
         row = dict(zip(INCIDENTS.names, incident.row(), strict=True))
         place: Row = {}
         if row["partitions_total"] == 1:
             topic, _, number = row["partitions"][0].rpartition("-")
             place = {"topic": topic, "partition": int(number)}
+        title = row["title"].removesuffix(".")
+        if place.get("topic") == METADATA_TOPIC and covered >= 0:
+            _of_metadata_log(title, row, covered, foreseen)
+            continue
         foreseen.add(
-            "partition", "damaged", row["title"].removesuffix("."), incident.severity, cluster_id=row["cluster_id"],
+            "partition", "damaged", title, incident.severity, cluster_id=row["cluster_id"],
             offset=row["first_offset"], lost_records=row["lost_records"], **place,
         )  # fmt: skip
+
+
+def _metadata_logs(audited: Audit) -> Iterator[PartitionDirectory]:
+    for cluster in audited.clusters:
+        for node in cluster.nodes:
+            yield from (one for one in node.partitions if one.topic == METADATA_TOPIC and not one.suffix)
+
+
+def _is_read(row: Row, firsts: Mapping[str, int]) -> bool:
+    """Say whether consumers read a batch although it begins below the base offset of its segment, not the first one.
+
+    A read looks for the segment with the offset, and goes on to the next one where that has nothing more. Where the
+    start recovers the segment, the broker's row says whether it stops there. `firsts` are the offsets of logs' starts.
+
+    Follows UnifiedLog.read and LogSegment.translateOffset.
+    """
+    if row["code"] != "offset-outside-segment":
+        return False
+    base = int(row["needed"].partition("..")[0])
+    return bool(firsts.get(row["log"], base) <= row["offset"] < base)
+
+
+def _of_metadata_log(title: str, row: Row, covered: int, foreseen: _Foreseen) -> None:
+    """Tell of a loss in the metadata log, whose newest snapshot has the state up to the offset `covered`.
+
+    The start goes on from there. What is lost after it may have been topics and settings: a directory of a topic that
+    the metadata does not know has its own row.
+    """
+    last = row["first_offset"] if row["last_offset"] is None else row["last_offset"]
+    if last is None or last >= covered:
+        goes_on = f"the start goes on from the .checkpoint of offset {covered}"
+        foreseen.unsure.append(f"{title}, and {goes_on}: topics and settings that came after it are not known")
 
 
 def _foreign(findings: Iterable[Finding], foreseen: _Foreseen) -> None:

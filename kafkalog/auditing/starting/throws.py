@@ -11,6 +11,7 @@ from enum import Enum
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from kafkalog.auditing.starting import started_logs
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists, open_tree
@@ -18,10 +19,22 @@ from kafkalog.files.names import METADATA_TOPIC, parse_name
 from kafkalog.files.recognition import CHECKPOINTS, partition_name
 
 if TYPE_CHECKING:
+    from kafkalog.auditing.starting.started_logs import Said, StartedLog
     from kafkalog.findings import Finding
     from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 
-__all__ = ["HARMFUL", "THROWS", "Fate", "Phase", "Release", "Throw", "fate_of", "seen_in", "starting_page"]
+__all__ = [
+    "HARMFUL",
+    "THROWS",
+    "Fate",
+    "Phase",
+    "Release",
+    "Throw",
+    "fate_of",
+    "row_of_log",
+    "seen_in",
+    "starting_page",
+]
 
 Release = tuple[int, int]
 
@@ -41,18 +54,20 @@ class Fate(Enum):
 
     EXITS = "does not start"
     OFFLINE = "takes the log directory offline"
+    UNSERVED = "serves none of the partitions"
     STRAY = "puts the partition aside"
     EMPTIES = "takes an earlier end of the log"
     REBUILDS = "makes it anew"
     GOES_ON = "goes on"
 
 
-HARMFUL: Final = frozenset({Fate.EXITS, Fate.OFFLINE, Fate.STRAY, Fate.EMPTIES})
+HARMFUL: Final = frozenset({Fate.EXITS, Fate.OFFLINE, Fate.UNSERVED, Fate.STRAY, Fate.EMPTIES})
 
 _CONSUMERS: Final = {
     Fate.EXITS: "Nothing from this broker: it does not start.",
     Fate.OFFLINE: "Nothing of all partitions in this log directory: the broker takes it offline, and does not start at"
     " all where its metadata log is in it.",
+    Fate.UNSERVED: "Nothing of the partitions in this log directory, which get no leader, or get one late.",
     Fate.STRAY: "Nothing of what is here: at its next start the broker puts the directory aside as -stray and begins an"
     " empty one in its place.",
     Fate.EMPTIES: "Nothing of the records after the end that the broker takes: they are gone after its start.",
@@ -65,8 +80,9 @@ class Throw(NamedTuple):
     """A row: a place in Kafka, the releases that have it, when it happens, at what, what follows, what to do before.
 
     `codes` are those of the findings that show it, `names` patterns of the file's name, none for any. What no finding
-    is about `of_home` sees in a log directory: it says what. `reads` says whether a start reads what a finding is
-    about; without it each start does.
+    is about `of_home` sees in a log directory: it says what. `of_log` says what becomes of a partition's directory,
+    and `what` is the word of ``restorable`` for it. `reads` says whether a start reads what a finding is about; without
+    it each start does. `unseen` says why a row has none of these.
     """
 
     kafka_place: str
@@ -81,6 +97,9 @@ class Throw(NamedTuple):
     of_home: Callable[[LogDirectory], Iterator[str]] | None = None
     until: Release | None = None
     reads: Callable[[LogDirectory, Finding], bool] | None = None
+    of_log: Callable[[StartedLog], Said | None] | None = None
+    what: str = ""
+    unseen: str = ""
 
     def strikes(self, code: str, file: str, release: Release | None) -> bool:
         """Say whether a finding about a file is of this row, in a release; None stands for the newest one."""
@@ -111,6 +130,15 @@ def _row(
     first = CATALOGUE[codes.split()[0]]
     step, does = step or first.next, does or first.kafka
     return Throw(kafka_place, phase, condition, tuple(codes.split()), fate, does, step, tuple(names.split()), since)
+
+
+def _log(
+    kafka_place: str, phase: Phase, condition: str, of_log: Callable[[StartedLog], Said | None], what: str, fate: Fate,
+    does: str, step: str = "Nothing.",
+) -> Throw:  # fmt: skip
+    """Make a row of what becomes of one log; what the first metadata does came with KRaft."""
+    since = (2, 8) if phase is Phase.METADATA else (0, 8)
+    return Throw(kafka_place, phase, condition, (), fate, does, step, since=since, of_log=of_log, what=what)
 
 
 _CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
@@ -175,8 +203,23 @@ THROWS: Final = (
         "Remove the directory, or use one below the mount point as the log directory.", of_home=_odd_names,
     ),
     _row(
-        "MetaPropertiesEnsemble.Loader", Phase.FORMAT, "meta.properties is missing, or a value in it is not valid",
+        "KafkaRaftServer.initializeLogDirs", Phase.FORMAT,
+        "meta.properties is missing or empty, or one of version 0 has no broker.id",
         "meta-properties-wrong", Fate.EXITS,
+    ),
+    _row(
+        "MetaPropertiesEnsemble.Loader", Phase.FORMAT,
+        "a version, a number or a directory id in meta.properties is none, or an id is missing in version 1",
+        "meta-properties-malformed", Fate.OFFLINE,
+    ),
+    _row(
+        "MetaPropertiesEnsemble.verify", Phase.FORMAT, "a directory.id is one that Kafka reserves",
+        "directory-id-reserved", Fate.EXITS, since=(3, 7),
+    )._replace(reads=lambda _home, _finding: True),
+    _row(
+        "ReplicationControlManager, AssignmentsManager", Phase.METADATA,
+        "a log directory has not the directory.id that the metadata has for its partitions",
+        "directory-id-differs", Fate.UNSERVED, since=(3, 7),
     ),
     _row(
         "MetaPropertiesEnsemble.verify", Phase.FORMAT,
@@ -275,20 +318,93 @@ THROWS: Final = (
         "a batch of __consumer_offsets or __share_group_state can't be read", (), Fate.GOES_ON,
         "The broker starts, but the partition's groups have no coordinator. A CRC alone is not checked.",
         "Read the other replicas of the partition.",
+        unseen="Any damage of records shows it: incidents in these topics say what the coordinator does.",
     ),
     Throw(
         "TransactionStateManager.loadTransactionMetadata", Phase.COORDINATORS,
         "a batch of __transaction_state can't be read", (), Fate.GOES_ON,
         "The broker starts, but its coordinator knows nothing of what the partition has after it.",
         "Read the other replicas of the partition.",
+        unseen="Any damage of records shows it: incidents in this topic say what the coordinator does.",
     ),
     Throw(
         "RemoteLogManager, RLMTask", Phase.COORDINATORS,
         "objects in the remote store are missing or damaged", (), Fate.GOES_ON,
         "The broker starts without reading them: what is wrong shows when a consumer reads there.",
         "Give the remote store to verify.", since=(3, 6),
+        unseen="A start reads nothing there; with --remote the findings about objects show it.",
+    ),
+    # What becomes of a log: the first row that says something decides.
+    _log(
+        "LogManager.loadLog", Phase.LOGS, "a partition's directory has the suffix -delete", started_logs.deleted,
+        "deleted", Fate.GOES_ON, "The broker deletes the directory.", "Save what is needed of it.",
+    ),
+    _log(
+        "LogManager.loadLog", Phase.LOGS, "a partition's directory has the suffix -future or -stray",
+        started_logs.put_aside, "put-aside", Fate.GOES_ON, "The broker goes on with the move, or leaves it there.",
+    ),
+    _log(
+        "LogManager.handleLogDirFailure", Phase.LOGS, "a log is in a directory that goes offline, beside others",
+        started_logs.offline, "offline", Fate.OFFLINE, "The broker goes on without the log.",
+        "Do what the row of the directory says.",
+    ),
+    _log(
+        "ReplicationControlManager, AssignmentsManager", Phase.METADATA,
+        "a log is in a directory whose directory.id is not the metadata's", started_logs.gets_no_leader, "offline",
+        Fate.UNSERVED, "The partition gets no leader, or gets one late.", "Do what the row of the directory says.",
+    ),
+    _log(
+        "LogManager.isStrayKraftReplica", Phase.METADATA, "the metadata is not here", started_logs.without_metadata,
+        "stray", Fate.STRAY, "The broker renames the directory to -stray, unless controllers elsewhere have its topic.",
+        "Start it together with its controllers.",
+    ),
+    _log(
+        "LogManager.isStrayKraftReplica", Phase.METADATA, "a log's topic id is that of a topic of another name",
+        started_logs.has_other_name, "put-aside", Fate.GOES_ON, "The broker does not use it.",
+    ),
+    _log(
+        "LogManager.isStrayKraftReplica", Phase.METADATA, "the metadata does not have a log's topic, id or replica",
+        started_logs.is_stray, "stray", Fate.STRAY, "The broker renames the directory to -stray.",
+        "Write the right topic id into partition.metadata where the log is needed.",
+    ),
+    _log(
+        "LogSegment.readNextOffset", Phase.LOGS,
+        "after a clean stop the end is looked for from an index entry on that leads past whole batches",
+        started_logs.falls_back, "emptied", Fate.EMPTIES, "The broker takes an earlier end.",
+        "Delete .kafka_cleanshutdown: the log is recovered then.",
+    ),
+    _log(
+        "LogLoader.load", Phase.LOGS, "after a clean stop a log ends in a torn batch", started_logs.torn_inside,
+        "torn-inside", Fate.GOES_ON, "The broker writes after it, and what it writes can't be read.",
+        "Delete .kafka_cleanshutdown: the log is recovered then.",
+    ),
+    _log(
+        "LogLoader.load", Phase.LOGS, "the checkpoint of log starts has one after a log's end", started_logs.emptied,
+        "emptied", Fate.EMPTIES, "The broker deletes all segments.", "Take the entry out of the checkpoint.",
+    ),
+    _log(
+        "LogSegment.recover, LogLoader.recoverLog", Phase.LOGS, "a log that is recovered has damage or a torn end",
+        started_logs.cut_off, "truncated", Fate.EMPTIES,
+        "The broker cuts the segment off there, and deletes all later ones.", "Save the log before the start.",
+    ),
+    _log(
+        "LogLoader.recoverLog", Phase.LOGS, "a log was not stopped cleanly, or is the metadata log",
+        started_logs.recovers, "recovers", Fate.REBUILDS,
+        "The broker reads the segments from the recovery point on, and makes their indexes anew.",
+    ),
+    _log(
+        "LogLoader.load", Phase.LOGS, "a log was stopped cleanly", started_logs.loads, "loads", Fate.GOES_ON,
+        "The broker reads its indexes and producer snapshot.",
     ),
 )  # fmt: skip
+
+
+def row_of_log(log: StartedLog) -> tuple[Throw, Said]:
+    """Return the first row that says what becomes of a log, and what it says."""
+    for row in THROWS:
+        if row.of_log is not None and (said := row.of_log(log)) is not None:
+            return row, said
+    raise AssertionError("the last row is of any log")
 
 
 def fate_of(code: str, file: str, release: Release | None = None) -> Throw | None:

@@ -28,6 +28,7 @@ __all__ = [
     "NOT_GIVEN",
     "assigned_to",
     "disks_not_given",
+    "known_as",
     "not_given",
     "placement_findings",
     "settle_misfits",
@@ -86,6 +87,8 @@ def _assigned_since(spans: list[Span], node: int) -> int:
 def settle_misfits(nodes: list[LogDirectory], metadata: Metadata | None) -> None:
     """Report directories with another node's number, or another directory's id, and give the former the right one.
 
+    One whose number is none gets it, too.
+
     The metadata log has the ids of the directories that each broker registered, and of each partition its directory's.
     """
     owners: dict[str, int] = {}
@@ -94,13 +97,15 @@ def settle_misfits(nodes: list[LogDirectory], metadata: Metadata | None) -> None
             owners |= dict.fromkeys(spans[-1].value.log_directories, number)
     for at, node in enumerate(nodes):
         owner, said = owners.get(node.directory_id or ""), node_number(node.node_id)
-        if owner is not None and said is not None and owner != said:
+        if owner is None or owner == said:
+            continue
+        if said is not None:  # else the line is malformed, which is told
             message = (
                 f"node.id is {node.node_id}, but the metadata log has its directory.id {node.directory_id} for broker"
                 f" {owner}"
             )
             node.findings.append(misfit(node, message, node.node_id, str(owner)))
-            nodes[at] = replace(node, node_id=str(owner))
+        nodes[at] = replace(node, node_id=str(owner))
     for node, of in cloned(nodes):
         placed = Counter[str]() if metadata is None else _directories_of(node, metadata)
         of_placed = Counter[str]() if metadata is None else _directories_of(of, metadata)
@@ -120,6 +125,19 @@ def _directories_of(node: LogDirectory, metadata: Metadata) -> Counter[str]:
     number = node_number(node.node_id)
     every = () if number is None else assigned_to(metadata, number)
     return Counter(one.directory for one in every if one.directory is not None and (one.topic, one.partition) in here)
+
+
+def known_as(home: LogDirectory, metadata: Metadata) -> tuple[str | None, int]:
+    """Return the directory in which the metadata has the partitions of a log directory, and how many there are.
+
+    None where that directory has others, too, which are not in this one: then it is another directory.
+    """
+    placed = _directories_of(home, metadata)
+    known = max(placed, key=placed.__getitem__, default=None)
+    here = {(one.topic, one.partition) for one in home.partitions}
+    number = node_number(home.node_id)
+    others = () if known is None or number is None else assigned_to(metadata, number, here)
+    return (None, 0) if known is None or any(one.directory == known for one in others) else (known, placed[known])
 
 
 def placement_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int) -> Iterator[Finding]:

@@ -45,10 +45,12 @@ def test_an_entry_that_no_marker_stands_for(copy: Path) -> None:
     assert serious(copy) == {"txn-index-mismatch": 1}
 
 
-def test_a_missing_index_is_verify_s_to_tell(copy: Path) -> None:
-    """Copies often leave indexes out; no verdict rests on them."""
+def test_a_missing_index_is_told_where_the_others_are_here(copy: Path) -> None:
+    """Copies often leave indexes out, all of them; a broker makes no ``.txnindex`` anew beside the others."""
     (copy / PARTITION / "00000000000000000000.txnindex").unlink()
+    assert serious(copy) == {"txn-index-mismatch": 1}
 
+    (copy / PARTITION / "00000000000000000000.index").unlink()
     assert serious(copy) == Counter()
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from invoke import in_full, kafkalog
+from kafkalog import batches
 from kafkalog.auditing.side_files.log_ends import Ends, Explained, Knows, Stop, what_explains
 from official import FIXTURES
 
@@ -110,6 +111,8 @@ def test_what_a_copy_explains_is_one_of_two(command: str, copy: Path) -> None:
         told.text.split()
     )
     assert "nothing is lost" not in told.text
+    answer = " ".join(kafkalog("verify", "--restorable", copy).text.split())
+    assert answer.startswith("NO ") or answer.startswith(f"YES, BUT {LOG} ends before offsets that other files know: ")
 
 
 @pytest.mark.parametrize("command", ["txn-audit", "verify"])
@@ -120,3 +123,16 @@ def test_a_broker_that_was_killed_is_quiet(command: str, copy: Path) -> None:
 
     assert told.status == 0
     assert "other files know" not in told.text
+
+
+@pytest.mark.parametrize(("suffix", "status"), [(".swap", 0), (".bak", 1)])
+def test_a_segment_that_a_start_puts_in_place_is_not_lost(suffix: str, status: int, copy: Path) -> None:
+    """The cleaner had finished it: the next start takes the suffix off; with any other suffix the log is gone."""
+    (segment,) = (copy / LOG).glob("*.log")
+    end = list(batches(segment))[-1].last_offset + 1
+    segment.rename(f"{segment}{suffix}")
+    answer = kafkalog("verify", "--restorable", copy, "--format", "ndjson", "--table", "restorable")
+    ends = [row["next_log_end_offset"] for row in answer.rows if row["log"] and row["log"].endswith(LOG)]
+
+    assert kafkalog("verify", copy).status == status
+    assert ends == [end if suffix == ".swap" else 0]

@@ -17,10 +17,12 @@ LOG = "tickets-tickets.26-0"
 META = "meta.properties"
 
 
-def root_of(folder: Path, *, path: str, data: bytes) -> Path:
-    """The case with one small file replaced."""
+def root_of(folder: Path, *, path: str, data: bytes, metadata: bool = False) -> Path:
+    """The case with one small file replaced; a meta.properties without the metadata, which knows its ids."""
     root = materialize(CASE, folder) / "data"
     (root / path).write_bytes(data)
+    if path == META and not metadata:
+        shutil.rmtree(root / "__cluster_metadata-0")
     return root
 
 
@@ -54,23 +56,53 @@ def test_what_a_broker_takes_is_not_wrong(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("cluster.id=c\nversion=2\nnode.id=1", "version is 2"),
-        ("cluster.id=c\nversion=one\nnode.id=1", "version is one"),
-        (f"{CLUSTER}broker.id=1", "node.id is missing"),
-        ("version=1\nnode.id=1", "cluster.id is missing"),
-        (f"{CLUSTER}node.id=-1", "node.id is not a number"),
-        (f"{CLUSTER}node.id=3000000000", "node.id is not a number"),
-        ("version=0\nnode.id=1", "broker.id is missing"),
-        (f"{CLUSTER}node.id=1\ndirectory.id=none", "directory.id is not an id"),
-        (f"{CLUSTER}node.id=1\ndirectory.id=AAAAAAAAAAAAAAAAAAAAAQ", "directory.id is not an id"),
-        ("", "The file is empty: brokers with KRaft, and brokers up to 2.7, do not start"),
+        ("cluster.id=c\nversion=2\nnode.id=1", "malformed: version is 2"),
+        ("cluster.id=c\nversion=one\nnode.id=1", "malformed: version is one"),
+        (f"{CLUSTER}broker.id=1", "malformed: node.id is missing"),
+        ("version=1\nnode.id=1", "malformed: cluster.id is missing"),
+        (f"{CLUSTER}node.id=-1", "malformed: node.id is not a number"),
+        (f"{CLUSTER}node.id=3000000000", "malformed: node.id is not a number"),
+        ("version=0\nnode.id=1", "wrong: broker.id is missing"),
+        (f"{CLUSTER}node.id=1\ndirectory.id=none", "malformed: directory.id is not an id"),
+        ("", "wrong: The file is empty: brokers with KRaft, and brokers up to 2.7, do not start"),
     ],
 )
 def test_what_a_broker_refuses_is_one_finding(text: str, message: str, tmp_path: Path) -> None:
-    """A broker of some release does not start on it."""
+    """A broker of some release does not start on it, or goes on without the directory."""
     (finding,) = serious(verified(root_of(tmp_path, path=META, data=meta(text) if text else b"")))
 
-    assert (finding.code, message in finding.message) == ("meta-properties-wrong", True), finding.message
+    assert f"{finding.code}: {finding.message}".startswith(f"meta-properties-{message}")
+
+
+@pytest.mark.parametrize(("release", "starts"), [("3.6.2", True), ("3.7", False)])
+def test_a_reserved_directory_id_stops_brokers_that_know_ids(release: str, starts: bool, tmp_path: Path) -> None:
+    """A release of the metadata, or the one that is asked for; where nothing shows one, an audit has a note."""
+    root = root_of(tmp_path, path=META, data=meta(f"{CLUSTER}node.id=1\ndirectory.id={'A' * 21}Q"), metadata=True)
+    assert [one.code for one in serious(verified(root))] == ["directory-id-reserved"]
+    shutil.rmtree(root / "__cluster_metadata-0")
+    assert serious(verified(root)) == []
+
+    ask = ("verify", "--restorable", "--kafka-version", release, root, "--format", "ndjson", "--table", "restorable")
+    said = [row["what"] for row in kafkalog(*ask).rows if row["subject"] == "broker"]
+    assert said == ["starts" if starts else "refuses"]
+
+
+@pytest.mark.parametrize(("directory_id", "gone", "told"), [
+    (None, None, True), ("C" * 21 + "A", None, True), (None, LOG, False), ("", None, False),
+])  # fmt: skip
+def test_the_directory_id_is_that_in_which_the_metadata_has_the_logs(
+    directory_id: str | None, gone: str | None, told: bool, tmp_path: Path
+) -> None:
+    """Else they get no leader. Where the metadata has more in that directory than is here, it is another one."""
+    root = materialize(CASE, tmp_path) / "data"
+    lines = [one for one in (root / META).read_text().splitlines() if directory_id == "" or "directory.id" not in one]
+    (root / META).write_text("\n".join([*lines, f"directory.id={directory_id}" if directory_id else ""]))
+    if gone is not None:
+        shutil.rmtree(root / gone)
+    rows = kafkalog("verify", "--restorable", root, "--format", "ndjson")
+
+    assert ("directory-id-differs" in {row["code"] for row in rows.table("findings")}) is told
+    assert any("gets no leader" in row["message"] for row in rows.table("restorable")) is told
 
 
 def test_a_meta_properties_that_is_missing_is_told(tmp_path: Path) -> None:

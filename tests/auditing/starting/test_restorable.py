@@ -217,6 +217,30 @@ def test_partitions_of_which_the_same_is_said_are_counted(copy: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_loss_in_the_metadata_log_after_its_snapshot_is_no_reason_for_a_no(kept: bool, tmp_path: Path) -> None:
+    """The start goes on from the snapshot, and what came after it is not known; without one no topic is."""
+    home = Path(shutil.copytree(FIXTURES / "k4-m-metadata-groups-44" / "data", tmp_path / "data"))
+    [log] = (home / "__cluster_metadata-0").glob("*.log")
+    log.write_bytes(b"")
+    for path in () if kept else (home / "__cluster_metadata-0").glob("*.checkpoint"):
+        path.unlink()
+    damaged = told(asked(home), "partition").get("damaged", [])
+
+    assert bool([row for row in damaged if row["topic"] == "__cluster_metadata"]) is not kept
+
+
+def test_what_is_not_known_is_a_but() -> None:
+    """With logs that end before other files know, and what became of the metadata after a snapshot."""
+    foreseen = _Foreseen(unsure=["what came after offset 7 is not known"], ends_open={"data/t-0", "data/t-1"})
+    foreseen.add("partition", "loads", "t-0 loads", topic="t", partition=0)
+    word, reasons = foreseen.answer()
+
+    assert word is CanGoOn.BUT
+    assert reasons.startswith("t-0, t-1 end before offsets that other files know: the newest records are lost, or")
+    assert "; what came after offset 7 is not known; " in reasons
+
+
 @pytest.mark.parametrize(("what", "expected"), [("loads", CanGoOn.YES), ("damaged", CanGoOn.NO)])
 def test_a_damaged_partition_is_a_no_however_severe_it_is(what: str, expected: CanGoOn) -> None:
     """Where a copy may explain it, its incident is a warning; brokers would go on without the records."""

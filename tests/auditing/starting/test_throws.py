@@ -6,13 +6,14 @@ import os
 import shutil
 import struct
 import tempfile
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
 import build
-from cases_of_side_files import OF_SMALL, SMALL, damaged, running
+from cases_of_side_files import OF_SMALL, SMALL, damaged, edited, running
 from cases_of_starts import OF_STARTS, SNAPSHOTS, falling_back, without_id, zeroed
 from code_cases import CODE_CASES
 from code_evidence import Maker, copied, partition, written
@@ -20,7 +21,9 @@ from invoke import Ended, kafkalog
 from kafkalog import batches
 from kafkalog.auditing.side_files import end_at_start
 from kafkalog.auditing.side_files.end_at_start import next_offset
-from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, fate_of, starting_page
+from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, fate_of, restorable, starting_page
+from kafkalog.auditing.starting.started_logs import Said, StartedLog
+from kafkalog.auditing.starting.throws import row_of_log
 from kafkalog.log_dirs.log_directory import open_log_directory
 from side_damage import LOG, segments
 
@@ -74,6 +77,75 @@ def test_a_start_that_goes_wrong_is_no_and_one_that_goes_on_is_yes(code: str) ->
     case = OF_STARTS[code]
     assert made(case.made.make, *RESTORABLE).text.startswith("NO ")
     assert f'"{code}"' not in made(case.alike.make, "verify", "data", "--format", "ndjson").text
+
+
+def _of_data(change: Callable[[Path], object]) -> Maker:
+    """Copy a fixture of a broker that was stopped cleanly, and change one of its partitions."""
+    return copied(SMALL, lambda folder: change(folder / "data" / OF_SMALL))
+
+
+def _end_torn(log: Path) -> None:
+    path = segments(log)[-1]
+    os.truncate(path, path.stat().st_size - 5)
+
+
+def _start_after_end(log: Path) -> None:
+    topic, _, number = log.name.rpartition("-")
+    (log.parent / "log-start-offset-checkpoint").write_text(f"0\n1\n{topic} {number} 5000\n")
+
+
+def _other_name(log: Path) -> None:
+    log.rename(log.with_name("other-0"))
+
+
+def _broken_second_disk(folder: Path) -> None:
+    CODE_CASES["directory-not-given"].alike.make(folder)
+    edited("other/meta.properties", "node.id=.*", "node.id=none")(folder)
+
+
+# What makes each row about a log: by its word, and where several have one by the function, too.
+OF_LOGS: dict[str, Maker] = {
+    "deleted": _of_data(lambda log: log.rename(f"{log}.{'0' * 32}-delete")),
+    "put_aside": _of_data(lambda log: log.rename(f"{log}.{'0' * 32}-stray")),
+    "offline": _broken_second_disk,
+    "gets_no_leader": CODE_CASES["directory-id-differs"].made.make,
+    "without_metadata": copied(SMALL, lambda folder: shutil.rmtree(folder / "data" / "__cluster_metadata-0")),
+    "has_other_name": _of_data(_other_name),
+    "is_stray": copied(SMALL, without_id),
+    "falls_back": damaged(falling_back(entry=True)),
+    "torn_inside": _of_data(_end_torn),
+    "emptied": _of_data(_start_after_end),
+    "cut_off": _of_data(lambda log: (_end_torn(log), running(log))),
+    "recovers": copied(SMALL),
+    "loads": copied(SMALL),
+}
+
+
+@pytest.mark.parametrize("row", [one for one in THROWS if one.of_log], ids=lambda one: one.of_log.__name__)
+def test_each_row_about_a_log_has_evidence_that_makes_it(row: Throw, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some log is of that row, and a whole directory has but the two rows of what is well."""
+    assert row.of_log is not None
+    name, met = row.of_log.__name__, set[str]()
+
+    def watched(log: StartedLog) -> tuple[Throw, Said]:
+        found = row_of_log(log)
+        assert found[0].of_log is not None
+        met.add(found[0].of_log.__name__)
+        return found
+
+    monkeypatch.setattr(restorable, "row_of_log", watched)
+    told = made(OF_LOGS[name], "verify", "--restorable", ".", "--format", "ndjson", "--table", "restorable").rows
+
+    assert name in met
+    assert row.what in {one["what"] for one in told}
+    assert name != "loads" or met == {"loads", "recovers"}
+
+
+def test_each_row_has_evidence_or_says_why_it_is_not_seen() -> None:
+    """Rows about findings, names and logs have tests of their own."""
+    for row in THROWS:
+        ways = [bool(row.codes), row.of_home is not None, row.of_log is not None, bool(row.unseen)]
+        assert ways.count(True) == 1, row.condition
 
 
 def test_a_release_may_not_have_a_row() -> None:
@@ -188,6 +260,17 @@ def test_a_recovered_segment_with_a_batch_below_its_base_offset_stops_the_start(
     (said,) = [row["message"] for row in rows if row["subject"] == "broker"]
 
     assert ("the batch begins at offset 4" in said) is stops
+    assert not [row for row in rows if row["what"] == "damaged"]  # a read of the offset goes on to this segment
+
+
+def test_a_first_segment_with_a_batch_below_its_base_offset_is_damaged(tmp_path: Path) -> None:
+    """The log begins with the name's offset, and no segment before it leads a read there."""
+    home = _log(tmp_path, [build.batch(build.record(), build.record(delta=1), base_offset=0)])
+    for path in home.iterdir():
+        path.rename(home / f"{1:020}{path.suffix}")
+    rows = kafkalog(*RESTORABLE, "--format", "ndjson", "--table", "restorable", cwd=tmp_path).rows
+
+    assert [row["offset"] for row in rows if row["what"] == "damaged"] == [0]
 
 
 def test_a_start_reads_the_newest_snapshot_alone(tmp_path: Path) -> None:
