@@ -53,6 +53,8 @@ MANY_FILES: Final = 64  # of a table: more are put together, where they are smal
 _BY_INODE: Final = "inode, size and time"
 _BY_TIME: Final = "size and time, and by checksums of headers where a scan was kept"  # on other machines
 
+_IN_ORDER: Final = ("group", "share", "log", "split_no", "row_no")  # of the rows that come together
+
 _AGAIN: Final = 64  # tasks that try again what could not be read
 
 KEY_BYTES: Final = 8 << 20  # of keys that one task compares
@@ -272,14 +274,14 @@ class SparkExecutor:
         started, others = time.monotonic(), [log.number for log in logs[self.judged :]]
         logs = logs[: self.judged]
         of_logs = scanned.frame.where(~F.col("log").isin(others)) if others else scanned.frame
-        rows = of_logs.unionByName(self._to_judges("routed", self._routed(logs, scanned, around)))
+        # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
+        known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
+        of_keys = self._of_keys(logs, scanned, around, known)
+        rows = of_logs.unionByName(self._to_judges("routed", self._routed(logs, scanned, around, of_keys)))
         for one in around.values():
             one.coordinator.forget()
         number = self.sizes.judges
-        keys = ("group", "share", "log", "split_no", "row_no")
-        in_order = _in_turn(rows, number).sortWithinPartitions(*keys)
-        # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
-        known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
+        in_order = _in_turn(rows, number).sortWithinPartitions(*_IN_ORDER)
         judge = judge_tasks.Judge(
             known, self.tables, self.kinds, self.work, self.reach, _key_shares(logs), self.kept, self.seal, self.run
         )  # fmt: skip
@@ -290,6 +292,26 @@ class SparkExecutor:
                 "judged", started, f"{number} tasks, {self.sizes.parts} partitions, {found} findings", scanned.files
             )
             yield judged
+
+    def _of_keys(
+        self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings],
+        known: Mapping[int, Surroundings],
+    ) -> dict[int, bytes]:  # fmt: skip
+        """Return what the newest records of replicas say that are shared out, by partition, for all of their shares."""
+        asked = [one for one in groups_of(logs) if one[0].shares > 1 and len(one) > 1]
+        shared = [log for one in asked for log in one if around[log.cluster].options.compare_keys]
+        if not shared:
+            return {}
+        groups = {log.group: log.shares for log in shared}
+        routed = self._to_judges("compared", self._routed(shared, scanned, around, {}))
+        of_logs = ", ".join(str(group << 32 | shares) for group, shares in groups.items())
+        rows = scanned.frame.unionByName(routed).where(f"shiftleft(bigint(group), 32) + share in ({of_logs})")
+        number = min(self.sizes.judges, len(groups))
+        in_order = _in_turn(rows, number).sortWithinPartitions(*_IN_ORDER)
+        task = judge_tasks.CompareKeys(known, self.reach, self.kept, self.seal)
+        what = f"compare the newest records of {len(groups):,} partitions"
+        told = fetched(mapped(in_order, task, judge_tasks.COMPARED), what, self.report).to_pylist()
+        return {row["group"]: row["content"] for row in told}
 
     def _judged(self, frame: DataFrame, logs: Sequence[LogPlace], scanned: ScannedFrame) -> JudgedFrame:
         """Collect the logs' totals, and compare partitions with each other."""
@@ -362,12 +384,16 @@ class SparkExecutor:
             yield scan_tasks.routed(log.group, log.shares, log.number, 0, "log", content)
 
     def _routed(
-        self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings]
-    ) -> Iterator[Row]:
+        self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings],
+        of_keys: Mapping[int, bytes],
+    ) -> Iterator[Row]:  # fmt: skip
         """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
         yield from self._places(logs)
         for of_one in groups_of(logs):
             first = of_one[0]
+            if first.group in of_keys:
+                content = of_keys[first.group]
+                yield scan_tasks.routed(first.group, first.shares, judge_tasks.OF_KEYS, 0, "keys", content)
             if around[first.cluster].coordinator.is_nothing:  # as a judge takes it to be
                 continue
             said = _coordinator_for(of_one, scanned.producers.get(first.group), around[first.cluster].coordinator)

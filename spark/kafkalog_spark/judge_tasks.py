@@ -7,12 +7,12 @@ transaction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from kafkalog.auditing.pipeline import (
     KeptScans,
     LogPlace,
     judge_partition,
+    keys_of_partition,
 )
 from kafkalog.auditing.transactions import (
     KEY_COLUMNS,
@@ -39,7 +40,7 @@ from kafkalog.auditing.transactions import (
 )
 from kafkalog.columns.table import Columns
 from kafkalog.files.object_stores import requests_here
-from kafkalog.findings import Severity
+from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
 from kafkalog.segments.file_rows import finding_rows
@@ -53,12 +54,15 @@ from kafkalog_spark.scan_tasks import KEPT
 
 __all__ = [
     "ASKED",
+    "COMPARED",
     "CONFLICTS",
     "COORDINATOR",
     "EXPLAINED",
     "JUDGED",
     "LOST",
+    "OF_KEYS",
     "OPENED",
+    "CompareKeys",
     "Judge",
     "OpenOffsets",
     "conflict",
@@ -71,10 +75,12 @@ JUDGED: Final = pa.schema(
      ("content", pa.binary())]
 )  # fmt: skip
 OPENED: Final = pa.schema([("log", pa.int32()), ("count", pa.int64()), ("offsets", pa.binary())])
+COMPARED: Final = pa.schema([("group", pa.int32()), ("content", pa.binary())])
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
 # Which sizes that a task sends are of what it asked of object stores.
 ASKED: Final = {name: f"asked: {name}" for name in ("list", "look", "read", "read_bytes")}
+OF_KEYS: Final = -2  # stands for the log in rows of what its replicas' newest records say
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
 
 
@@ -93,6 +99,66 @@ def joined(rows: Iterable[tuple[str, bytes]], kept: Callable[[int, str], Segment
         else:
             scans[-1].folded.finished += read_extents(content)
     return scans
+
+
+class _Replicas(NamedTuple):
+    """The replicas of a partition, as a share of their producers has them, with what the driver says of them."""
+
+    share: int
+    logs: list[LogPlace]
+    scans: dict[int, list[SegmentScan]]
+    coordinator: Coordinator | None
+    of_keys: list[Finding]
+
+
+def _replicas(batches: Iterable[pa.RecordBatch], kept: KeptScans, seal: Seal) -> Iterator[_Replicas]:
+    """Yield what one task judges at once: its rows come together, in the order of log, split and row."""
+    rows = cells(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
+    last: Row = ()
+    for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
+        found = _Replicas(share, [], {}, None, [])
+        for number, of_log in groupby(of_group, key=itemgetter(2)):
+            content = []
+            for row in of_log:
+                if not last < row[:5]:
+                    raise AssertionError(f"rows out of order: {row[:5]} after {last}")
+                last = row[:5]
+                content.append(row[5:])
+            if number == OF_KEYS:
+                found.of_keys.extend(chain.from_iterable(seal.unpacked(part) for _, part in content))
+            elif number == COORDINATOR:
+                found = found._replace(coordinator=Coordinator.of_parts(seal.unpacked(part) for _, part in content))
+            else:
+                assert content[0][0] == "log"  # its row sorts before all others
+                found.logs.append(_place(seal, kept, content[0][1]))
+                found.scans[number] = joined(content[1:], partial(kept_scan, kept, found.logs[-1]))
+        yield found
+
+
+def _around(around: Mapping[int, Surroundings], found: _Replicas) -> Surroundings:
+    """Return a cluster's surroundings, with the coordinator's part of what is about a partition."""
+    one = around[found.logs[0].cluster]
+    return one if found.coordinator is None else replace(one, coordinator=found.coordinator)
+
+
+@dataclass(frozen=True, slots=True)
+class CompareKeys:
+    """Compares the newest records of logs that are shared out, whose replicas come together as their logs' shares."""
+
+    around: Mapping[int, Surroundings]
+    reach: FileAccess
+    kept: KeptScans
+    seal: Seal
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begin_task(self.reach)
+        yield from rows_of(self._rows(batches), COMPARED)
+
+    def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+        for found in _replicas(batches, self.kept, self.seal):
+            told = keys_of_partition(found.logs, found.scans, _around(self.around, found))
+            if told:
+                yield (found.logs[0].group, self.seal.packed(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,41 +187,18 @@ class Judge:
 
     def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
         tables = _Tables(self.tables, self.kinds, files)
-        rows = cells(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
-        last: Row = ()
         before = requests_here()
-        for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
-            logs = []
-            scans = {}
-            coordinator = None
-            for number, of_log in groupby(of_group, key=itemgetter(2)):
-                content = []
-                for row in of_log:
-                    if not last < row[:5]:
-                        raise AssertionError(f"rows out of order: {row[:5]} after {last}")
-                    last = row[:5]
-                    content.append(row[5:])
-                if number == COORDINATOR:
-                    coordinator = Coordinator.of_parts(self.seal.unpacked(part) for _, part in content)
-                    continue
-                assert content[0][0] == "log"  # its row sorts before all others
-                logs.append(_place(self.seal, self.kept, content[0][1]))
-                scans[number] = joined(content[1:], partial(kept_scan, self.kept, logs[-1]))
-            yield from self._judged(share, logs, scans, coordinator, tables)
+        for found in _replicas(batches, self.kept, self.seal):
+            yield from self._judged(found, tables)
         asked = requests_here() - before
         tables.sizes.update({of_task: asked[name] for name, of_task in ASKED.items()})
         yield from tables.rest()
         yield ("counts", -1, 0, 0, self.seal.packed((tables.codes, tables.sizes)))
 
-    def _judged(
-        self, number: int, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
-        coordinator: Coordinator | None, tables: _Tables,
-    ) -> Iterator[Row]:  # fmt: skip
+    def _judged(self, given: _Replicas, tables: _Tables) -> Iterator[Row]:
+        logs, number = given.logs, given.share
         cluster, share = logs[0].cluster, Share(number, logs[0].shares)
-        around = self.around[cluster]
-        if coordinator is not None:
-            around = replace(around, coordinator=coordinator)
-        found = judge_partition(logs, scans, around, share)
+        found = judge_partition(logs, given.scans, _around(self.around, given), share, given.of_keys)
         yield from tables.add(cluster, share, found)
         numbers = [log.number for log in logs]
         for row in self._keys(cluster, numbers, found):

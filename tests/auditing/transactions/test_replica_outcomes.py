@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import build
+from cleaned_replicas import ABORTED, LOG, TAIL, U7, P, Written, write, write_adopted, write_decisions
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.starting.restorable import CanGoOn, _by_leader, _Foreseen
 from kafkalog.auditing.transactions import AuditOptions, audit_rows
@@ -17,53 +17,8 @@ from kafkalog.auditing.verification import VerifyOptions, verify
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds import fold
 from kafkalog.tables.audit_tables import TRANSACTIONS
-from state_topic import value, write_state
 
-P = 9  # the producer of transactions
 DAY = 86_400_000
-
-
-class Written(NamedTuple):
-    """A batch of one record, or a marker: `ends` says which one."""
-
-    offset: int
-    key: str = ""
-    value: str | None = None
-    producer: int = -1
-    ends: str = ""
-    later: int = 0
-
-    @property
-    def as_bytes(self) -> bytes:
-        time = build.TIME + self.later
-        fields = {"base_offset": self.offset, "base_timestamp": time, "max_timestamp": time}
-        if self.ends:
-            kind = int(self.ends == "commit")
-            return build.marker(kind, producer_id=self.producer, producer_epoch=0, **fields)
-        if self.producer >= 0:
-            fields |= {"attributes": build.TRANSACTIONAL, "producer_id": self.producer, "producer_epoch": 0}
-            fields["base_sequence"] = self.offset
-        content = None if self.value is None else self.value.encode()
-        return build.batch(build.record(content, self.key.encode()), **fields)
-
-
-TAIL = [Written(8, "u5", "e"), Written(9, "u6", "f")]
-LOG = [Written(1, "u1", "a"), Written(2, "u2", "b"), Written(6, "u3", "c"), Written(7, "u4", "d")]
-U7 = Written(0, "u7", "alive")
-
-
-def write(root: Path, batches: Iterable[Written], cleaned: int | None = 8, base: int = 8) -> Path:
-    """Write a broker's directory with one partition of two segments; below `cleaned` the cleaner has been."""
-    folder = root / "users-0"
-    folder.mkdir(parents=True)
-    rows = list(batches)
-    for start, stop in ((0, base), (base, 1 << 40)):
-        some = b"".join(one.as_bytes for one in rows if start <= one.offset < stop)
-        (folder / f"{start:020}.log").write_bytes(some)
-    (root / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={root.name[-1]}\n")
-    if cleaned is not None:
-        (root / "cleaner-offset-checkpoint").write_text(f"0\n1\nusers 0 {cleaned}\n")
-    return root
 
 
 def told(*roots: Path) -> list[Finding]:
@@ -231,8 +186,6 @@ def test_a_log_of_too_many_keys_is_said_and_not_compared(tmp_path: Path, monkeyp
 
 # Transactions.
 
-ABORTED = [Written(0, "u7", "aborted", P), *LOG, *TAIL]
-
 
 def test_a_transaction_without_the_marker_that_another_cleaner_removed_is_open_for_ever(tmp_path: Path) -> None:
     """The cleaner goes no further than the first open transaction: where the record is gone, the marker had come."""
@@ -252,20 +205,10 @@ def test_a_transaction_is_open_legally_where_the_marker_is_still_to_come(tmp_pat
     assert [found.code for found in told(one, two)] == ["transaction-open-on-one"] * (marker == 5)
 
 
-def _adopted(root: Path) -> tuple[Path, Path]:
-    """Two replicas, the second of which has an aborted record in the next committed transaction."""
-    later = [Written(3, "u8", "committed", P), Written(4, producer=P, ends="commit", later=40_000)]
-    one = write(root / "1", sorted([*later, *LOG, *TAIL]))
-    two = write(root / "2", sorted([Written(0, "u7", "aborted", P), *later, *LOG, *TAIL]))
-    return one, two
-
-
 def test_an_aborted_record_in_the_next_committed_transaction_is_told_by_the_coordinator(tmp_path: Path) -> None:
     """Its records have an abort between the record and the marker that ended it."""
-    one, two = _adopted(tmp_path)
-    listed = [("users", [0])]
-    states = [value(state, P, 0, listed, build.TIME + 1000 * at) for at, state in enumerate((1, 3, 5))]
-    write_state(one, *(("bill-1", state) for state in states))
+    one, two = write_adopted(tmp_path)
+    write_decisions(one, 1, 3, 5)
 
     found = only(one, two)
 
@@ -278,7 +221,7 @@ def test_an_aborted_record_in_the_next_committed_transaction_is_told_by_the_coor
 
 def test_without_the_coordinator_both_causes_are_named(tmp_path: Path) -> None:
     """The record may have been deleted, or aborted: its cleaner removes it for both."""
-    found = only(*_adopted(tmp_path))
+    found = only(*write_adopted(tmp_path))
 
     assert found.code == "key-deleted-on-one"
     assert "after its tombstone, or because its transaction was aborted" in found.message
@@ -379,11 +322,8 @@ def _open_at(rows: Sequence[Written], offset: int) -> bool:
 
 def test_what_another_replica_or_the_coordinator_contradicts_is_not_proved(tmp_path: Path) -> None:
     """The transaction that took in the aborted record; the same of the other replica is as sure as before."""
-    one, two = _adopted(tmp_path)
-    listed = [("users", [0])]
-    write_state(
-        one, *(("bill-1", value(state, P, 0, listed, build.TIME + 1000 * at)) for at, state in ((0, 1), (1, 3)))
-    )
+    one, two = write_adopted(tmp_path)
+    write_decisions(one, 1, 3)
     rows = [
         dict(zip(TRANSACTIONS.names, row, strict=True))
         for row in audit_rows(audit([str(one), str(two)]), TRANSACTIONS.name)
