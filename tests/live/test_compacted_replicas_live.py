@@ -16,7 +16,7 @@ import random
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -349,12 +349,17 @@ class Soaked:
                 }
         return found
 
-    def take(self, folder: Path) -> list[Path]:
-        """Copy all directories."""
+    def take(self, folder: Path) -> None:
+        """Copy all directories; what a running broker deletes meanwhile is not in the copy."""
+
+        def copy(source: str, target: str) -> None:
+            with suppress(FileNotFoundError):
+                shutil.copyfile(source, target)
+
         for number in self.brokers:
             for name in ("data", "data2"):
-                shutil.copytree(self.home / str(number) / name, folder / f"broker-{number}" / name)
-        return sorted(folder.glob("broker-*/*"))
+                target = folder / f"broker-{number}" / name
+                shutil.copytree(self.home / str(number) / name, target, copy_function=copy)
 
     def round(self, folder: Path) -> None:
         """Write, disturb, and keep copies of running and of stopped brokers with what consumers get."""
