@@ -240,11 +240,17 @@ class Soaked:
                 RELEASE, home / str(number), port + 10 * number, number, f"1@{self.rig.HOST}:{port + 11}", properties,
                 cluster_id="soakedReplicasOfLog00w", heap="256m", controller=number == 1,
             )  # fmt: skip
+        self.driver: Any = None
+
+    def start(self) -> None:
+        """Start the brokers and clients, and make the topics that are not there."""
         for broker in self.brokers.values():
             broker.format()
             broker.launch().wait(120)
-        self.driver: Any = self.rig.Driver(RELEASE, ",".join(one.bootstrap for one in self.brokers.values()))
-        known = self.driver.must("topics")
+        self.driver = self.rig.Driver(RELEASE, ",".join(one.bootstrap for one in self.brokers.values()))
+        while "error" in (answer := self.driver.call("topics")):
+            time.sleep(1)
+        known = answer["result"]
         for topic, count in SOAKED.items():
             assigned = [[at % 3 + 1, (at + 1) % 3 + 1] for at in range(count)]
             policy = {"cleanup.policy": "compact" if topic == "c" else "compact,delete"}
@@ -377,7 +383,8 @@ class Soaked:
 
     def kill(self) -> None:
         """End all processes."""
-        self.driver.kill()
+        if self.driver is not None:
+            self.driver.kill()
         for broker in self.brokers.values():
             if broker.process is not None and broker.process.poll() is None:
                 broker.kill()
@@ -391,6 +398,7 @@ def test_a_soak_says_nothing_of_healthy_replicas(tmp_path: Path) -> None:
     while time.monotonic() < until:
         soaked = Soaked(home)
         try:
+            soaked.start()
             soaked.round(home / f"round-{number}")
         finally:
             soaked.kill()

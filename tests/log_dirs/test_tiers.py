@@ -543,7 +543,9 @@ def test_verify_finds_damage_in_an_object(pattern: str, damage: Any, code: str, 
     assert any(Path(row["file"]) == path for row in found if row["code"] == code)
 
 
-@pytest.mark.parametrize("command", ["find --key x", "find --value-regex x", "extract", "dump", "txn-audit --table findings"])
+@pytest.mark.parametrize(
+    "command", ["find --key x", "find --value-regex x", "extract", "dump", "txn-audit --table findings"]
+)
 def test_leader_epochs_of_another_segment_are_said_where_they_are_meant(command: str, damaged: Path) -> None:
     """One line, and exit status 3 of a search that has the segment in its range."""
     [path] = damaged.glob("audit*-0-*/*030-*.leader_epoch_checkpoint")

@@ -17,7 +17,7 @@ from kafkalog.auditing.transactions.newest_records import KeyRecord
 from kafkalog.escape import escape_bytes
 from kafkalog.findings import Finding
 from kafkalog.folds import fold
-from kafkalog.quantities import iso, listed, many
+from kafkalog.quantities import iso, many
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,16 +54,15 @@ class ComparedReplica:
 class OutcomeSentences:
     """Makes the findings about replicas of one partition."""
 
-    def __init__(self, replicas: Sequence[ComparedReplica], metadata: Metadata | None) -> None:
-        self._replicas = replicas
+    def __init__(self, metadata: Metadata | None) -> None:
         self._metadata = metadata
 
     def open_on_one(
         self, one: ComparedReplica, ended: Sequence[ComparedReplica], row: Mapping[str, int], marker: int | None
     ) -> Finding:
         """Say that a transaction is open on `one` and has ended on others; its `marker` there is None where it went."""
-        first, producer, right = row["first_offset"], row["producer_id"], self._names(ended)
-        gone = "its cleaner removed the records and the marker" if marker is None else f"its marker is at {marker}"
+        first, producer, right = row["first_offset"], row["producer_id"], _names(ended)
+        gone = "the cleaner removed the records and the marker" if marker is None else f"its marker is at {marker}"
         message = (
             f"A transaction of producer {producer} is open on {one.name} since offset {first} and has ended on"
             f" {right}, where {gone}: {one.name} never got the marker. With {one.name} as leader read_committed"
@@ -109,43 +108,41 @@ class OutcomeSentences:
         return self._finding("keys-not-compared", one, message, "", None, None, None)
 
     def absent(
-        self, holder: ComparedReplica, lacking: Sequence[ComparedReplica], records: Sequence[KeyRecord],
-        offsets: NDArray[np.int64],
-    ) -> Finding:  # fmt: skip
-        """Say that some replicas have nothing of whole segments; `records` are the first ones at `offsets`."""
-        wrong, first, last = self._names(lacking), int(offsets[0]), int(offsets[-1])
+        self, holder: ComparedReplica, one: ComparedReplica, records: Sequence[KeyRecord], offsets: NDArray[np.int64]
+    ) -> Finding:
+        """Say that a replica has nothing of whole segments; `records` are the first ones at `offsets`."""
+        first, last = int(offsets[0]), int(offsets[-1])
         message = (
             f"{_keys(records, len(offsets))} have their newest records at offsets {first}-{last} on {holder.name}, and"
-            f" {wrong} has no record in all of these segments: they were lost there, or every key was deleted and its"
-            f" cleaner removed the tombstones, too. Which of them is right is undecided. With {wrong} as leader"
-            f" consumers are given none of them, with {holder.name} all.{self._when(lacking[0], records[0].timestamp)}"
+            f" {one.name} has no record in all of these segments: they were lost there, or every key was deleted and"
+            f" its cleaner removed the tombstones, too. Which of them is right is undecided. With {one.name} as leader"
+            f" consumers are given none of them, with {holder.name} all.{self._when(one, records[0].timestamp)}"
         )
-        return self._finding("records-absent", lacking[0], message, holder.name, len(offsets), first, None)
+        return self._finding("records-absent", one, message, holder.name, len(offsets), first, None)
 
     def deleted(
-        self, holder: ComparedReplica, replicas: tuple[Sequence[ComparedReplica], ...], records: Sequence[KeyRecord],
-        count: int, deleted_at: int,
+        self, one: ComparedReplica, deleted: Sequence[ComparedReplica], records: Sequence[KeyRecord], count: int,
+        deleted_at: int, *, is_older: bool = False,
     ) -> Finding:  # fmt: skip
-        """Say that keys are alive on the first of `replicas`, deleted on the second, and older on the third."""
-        alive, deleted, older = replicas
+        """Say that keys are alive on a replica, perhaps by older records than these, and deleted on others."""
         what, verb, lives = _keys(records, count), "is" if count == 1 else "are", "comes" if count == 1 else "come"
         key = "the deleted key" if count == 1 else "the deleted keys"
-        right, wrong = self._names(deleted), self._names(alive)
+        right = _names(deleted)
         if deleted_at >= 0:
-            why = f"The tombstone is at offset {deleted_at} there, and {wrong} never got it."
+            why = f"The tombstone is at offset {deleted_at} there, and {one.name} never got it."
         elif any(record.is_transactional for record in records):
             why = (
                 f"The cleaner of {right} removed the record after its tombstone, or because its transaction was"
-                f" aborted, and then that tombstone or marker, which {wrong} never got."
+                f" aborted, and then that tombstone or marker, which {one.name} never got."
             )
         else:
-            why = f"The cleaner of {right} removed the record and then its tombstone, which {wrong} never got."
-        old = f" {capital_of(self._names(older))} has an older value, which comes back with it as leader." * bool(older)
+            why = f"The cleaner of {right} removed the record and then its tombstone, which {one.name} never got."
+        alive = "alive by an older record" if is_older else "alive"
         message = (
-            f"{what} {verb} deleted on {right} and alive on {wrong}. With {wrong} as leader"
-            f" {key} {lives} back. {why}{old}{self._when(holder, records[0].timestamp)}"
+            f"{what} {verb} deleted on {right} and {alive} on {one.name}. With {one.name} as leader"
+            f" {key} {lives} back. {why}{self._when(one, records[0].timestamp)}"
         )
-        return self._finding("key-deleted-on-one", holder, message, right, count, records[0].offset, None)
+        return self._finding("key-deleted-on-one", one, message, right, count, records[0].offset, None)
 
     def older(
         self, alive: Sequence[ComparedReplica], older: Sequence[ComparedReplica], records: Sequence[KeyRecord],
@@ -153,33 +150,31 @@ class OutcomeSentences:
     ) -> Finding:  # fmt: skip
         """Say that keys have a newer record on some replicas than on others."""
         message = (
-            f"{_keys(records, count)} {'is' if count == 1 else 'are'} newer on {self._names(alive)} than on"
-            f" {self._names(older)}, whose cleaner went past the"
-            f" offset. Which of them is right is undecided. With {self._names(older)} as leader consumers get the older"
+            f"{_keys(records, count)} {'is' if count == 1 else 'are'} newer on {_names(alive)} than on"
+            f" {_names(older)}, whose cleaner went past the"
+            f" offset. Which of them is right is undecided. With {_names(older)} as leader consumers get the older"
             f" value.{self._when(older[0], records[0].timestamp)}"
         )
-        return self._finding("key-older-on-one", older[0], message, self._names(alive), count, records[0].offset, None)
+        return self._finding("key-older-on-one", older[0], message, _names(alive), count, records[0].offset, None)
 
     def aborted(
         self, holder: ComparedReplica, lacking: Sequence[ComparedReplica], records: Sequence[KeyRecord]
     ) -> Finding:
         """Say that aborted records are part of one committed transaction on a replica, by the coordinator's records."""
-        right, first = self._names(lacking), records[0]
+        right, first = _names(lacking), records[0]
         is_one = len(records) == 1
         them = "it" if is_one else "them"
         what = "The aborted record of key" if is_one else f"{len(records)} aborted records, of keys"
+        no_more = "does not" if len(lacking) == 1 else "do not"
         message = (
             f"{what} {_listed(records)} of producer {first.producer_id} {'is' if is_one else 'are'} part of the"
             f" committed transaction on {holder.name} that ends at offset {first.marker_offset}: the coordinator's"
-            f" records have the abort, and {holder.name} never got the ABORT marker. {capital_of(right)} does not have"
+            f" records have the abort, and {holder.name} never got the ABORT marker. {capital_of(right)} {no_more} have"
             f" {them} any more. With {holder.name} as leader read_committed consumers are given"
             f" {them}.{self._when(holder, first.timestamp)}"
         )
         code = "record-committed-on-one-aborted-on-another"
         return self._finding(code, holder, message, right, len(records), first.offset, first.producer_id)
-
-    def _names(self, some: Sequence[ComparedReplica]) -> str:
-        return listed((one.name for one in some), len(self._replicas))
 
     def _when(self, wrong: ComparedReplica, time: int) -> str:
         """Say when the replica was away after a time, by the metadata; and who leads now."""
@@ -204,6 +199,11 @@ class OutcomeSentences:
             code, directory.log, message, offset=offset, needed=right, found=count, producer_id=producer
         )
         return located(finding, directory)
+
+
+def _names(some: Sequence[ComparedReplica]) -> str:
+    *names, last = (one.name for one in some)
+    return f"{', '.join(names)} and {last}" if names else last
 
 
 def _how(row: Mapping[str, int]) -> str:

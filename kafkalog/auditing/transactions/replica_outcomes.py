@@ -66,7 +66,7 @@ class ReplicaOutcomes:
         self._replicas = alike if may_differ([one.log for one in alike]) else []
         self._coordinator = coordinator
         self._limits = limits
-        self._words = OutcomeSentences(self._replicas, metadata)
+        self._words = OutcomeSentences(metadata)
 
     def transactions(self) -> list[Finding]:
         """Return the transactions that are open, or ended otherwise, on one replica alone."""
@@ -151,20 +151,30 @@ class ReplicaOutcomes:
         if is_absent.any():
             offsets = group.offsets[is_absent]
             records = records_at(holder.log, offsets[:NAMED], self._limits)
-            yield self._words.absent(holder, deleted, records, offsets)
+            for one in deleted:
+                yield self._words.absent(holder, one, records, offsets)
         offsets = group.offsets[~is_absent]
-        records = records_at(holder.log, offsets[:_JUDGED], self._limits)
-        aborted = [record for record in records if self._was_aborted(holder, record)]
         lacking = [one for one in self._replicas if one not in alive]
-        for of_one in grouped(aborted, lambda record: (record.producer_id, record.marker_offset)).values():
-            yield self._words.aborted(holder, lacking, of_one)
-        if not (others := [record for record in records if record not in aborted]):
-            return
-        count = len(offsets) - len(aborted)
-        if deleted:
-            yield self._words.deleted(holder, (alive, deleted, older), others, count, group.deleted_at)
-        else:
-            yield self._words.older(alive, older, others, count)
+        for one in alive:
+            records = records_at(one.log, offsets[:_JUDGED], self._limits)
+            aborted = [record for record in records if self._was_aborted(one, record)]
+            for of_one in grouped(aborted, lambda record: (record.producer_id, record.marker_offset)).values():
+                yield self._words.aborted(one, lacking, of_one)
+            others, count = [record for record in records if record not in aborted], len(offsets) - len(aborted)
+            if others and deleted:
+                yield self._words.deleted(one, deleted, others, count, group.deleted_at)
+            if others and older and one is holder:
+                yield from self._older(group, (alive, deleted, older), others, count)
+
+    def _older(
+        self, group: KeyGroup, replicas: tuple[Sequence[ComparedReplica], ...], records: Sequence[KeyRecord], count: int
+    ) -> Iterator[Finding]:
+        """Yield what replicas are whose newest record of keys is an older one: wrong where others deleted the keys."""
+        alive, deleted, older = replicas
+        if not deleted:
+            yield self._words.older(alive, older, records, count)
+        for one in older if deleted else ():
+            yield self._words.deleted(one, deleted, records, count, group.deleted_at, is_older=True)
 
     def _was_aborted(self, holder: ComparedReplica, record: KeyRecord) -> bool:
         """Say whether the coordinator aborted a transaction of the record's producer before its own one ended.

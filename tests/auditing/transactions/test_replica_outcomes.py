@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 import build
 from cleaned_replicas import ABORTED, LOG, TAIL, U7, P, Written, write, write_adopted, write_decisions
+from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.starting.restorable import CanGoOn, _by_leader, _Foreseen
 from kafkalog.auditing.transactions import AuditOptions, audit_rows
@@ -88,6 +90,32 @@ def test_a_tombstone_that_is_still_there_is_named(tmp_path: Path) -> None:
     two = write(tmp_path / "2", [U7, *LOG, *TAIL])
 
     assert "The tombstone is at offset 5 there" in only(one, two).message
+
+
+def test_of_three_replicas_each_wrong_one_is_told(tmp_path: Path) -> None:
+    """One has the deleted key, another an older record of it, or the same: which ones to rebuild, and from which."""
+    for name, third in (("older", Written(0, "u7", "old")), ("same", Written(3, "u7", "alive"))):
+        rows = [[*LOG, *TAIL], sorted([*LOG, *TAIL, Written(3, "u7", "alive")]), sorted([third, *LOG, *TAIL])]
+        roots = [write(tmp_path / name / str(number), one) for number, one in enumerate(rows, 1)]
+        found = told(*roots)
+
+        assert [(one.code, one.offset, one.needed, one.log) for one in found] == [
+            ("key-deleted-on-one", 3, "broker 1", f"{root}/users-0") for root in roots[1:]
+        ]
+        assert f"alive{' by an older record' * (name == 'older')} on broker 3" in found[1].message
+        for order in permutations(roots):
+            assert [one.message for one in told(*order)] == [one.message for one in found]
+
+
+def test_several_replicas_without_a_record_are_named(tmp_path: Path) -> None:
+    """Two have deleted the key: each of them may be what the third one is made from."""
+    roots = [write(tmp_path / str(number), [*LOG, *TAIL]) for number in (1, 3)]
+    [incident] = incidents_of_audit(audit([*map(str, roots), str(write(tmp_path / "2", [U7, *LOG, *TAIL]))]))
+    said = " ".join([incident.title, *(one.text for one in incident.steps)])
+
+    assert "is deleted on broker 1 and broker 3 and alive on broker 2" in said
+    assert "broker 1 and broker 3 have what is right" in said
+    assert "start broker 2 while broker 1 or broker 3 leads users-0" in said
 
 
 @pytest.mark.parametrize(
@@ -334,9 +362,12 @@ def test_what_another_replica_or_the_coordinator_contradicts_is_not_proved(tmp_p
 
 
 def test_brokers_can_go_on_but_it_matters_who_leads(tmp_path: Path) -> None:
-    """What replicas give otherwise is the first reason; of replicas that give the same there is none."""
-    one, two = write(tmp_path / "1", [*LOG, *TAIL]), write(tmp_path / "2", [U7, *LOG, *TAIL])
-    [cluster] = audit([str(one), str(two)]).clusters
+    """What each leader gives otherwise is the first reason; of replicas that give the same there is none."""
+    opened = sorted([*ABORTED, Written(5, "u7")])
+    roots = [
+        write(tmp_path / str(number), rows) for number, rows in enumerate(([*LOG, *TAIL], [U7, *LOG, *TAIL], opened), 1)
+    ]
+    [cluster] = audit([*map(str, roots)]).clusters
     unlike, alike = (_Foreseen(unlike=list(_by_leader(findings))) for findings in (cluster.findings, ()))
     for foreseen in (unlike, alike):
         foreseen.add("broker", "starts", "starts")
@@ -345,7 +376,12 @@ def test_brokers_can_go_on_but_it_matters_who_leads(tmp_path: Path) -> None:
     assert alike.answer().word is CanGoOn.YES
     assert unlike.answer().word is CanGoOn.BUT
     said = unlike.answer().reasons
-    assert said.startswith("in users-0 it matters who leads: Key 'u7' (offset 0) is deleted on broker 1")
+    assert said.startswith("in users-0 it matters who leads: ")
+    for what in (
+        "With broker 2 as leader the deleted key comes back",
+        "With broker 3 as leader read_committed consumers stop",
+    ):
+        assert what in said
 
 
 def test_a_crowd_of_open_transactions_is_counted_and_sorted_once(
