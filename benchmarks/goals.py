@@ -25,6 +25,7 @@ __all__ = [
     "LAYOUTS",
     "MEMORY",
     "PARQUET_RATE",
+    "REPLICAS_ALIKE",
     "ROWS",
     "SMALL_SEGMENTS",
     "SMALL_SIZE",
@@ -150,6 +151,7 @@ GROWTH = Goal(1.1, "x that of the smaller file")  # four times as big, and some 
 AUDIT_MEMORY = Goal(300, "MiB")
 FIND_RATE = Goal(1000, "MB/s of CPU", at_least=True)  # one literal, nothing found, uncompressed
 EXTRACT_RATE = Goal(300, "MB/s of CPU", at_least=True)
+REPLICAS_ALIKE = Goal(1.3, "x the CPU with --no-compare-keys")  # nothing was compacted
 GROUPS_TIME = Goal(10, "s")  # of 1 GiB in 50 partitions, on two cores
 GROUPS_MEMORY = Goal(512, "MiB")  # of all processes
 AUDIT_TIMES = 8  # as big is the directory that growth is seen in

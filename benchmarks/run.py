@@ -45,6 +45,7 @@ from kafka_tool import NoJarsError, dump_command, same_output
 from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
 from offsets import offsets
 from pages import pages
+from replicas import replicas
 from report import Result, facts, page
 from searches import searches
 from shapes import CODECS, Layout, parse_size, size_text
@@ -183,6 +184,11 @@ class Bench:
         _say(f"searches {size_text(self._audit_size)}")
         return searches(self._files, self._audit_size, self._rounds)
 
+    def replicas(self) -> list[Result]:
+        """Measure audits of two replicas."""
+        _say(f"replicas {size_text(self._audit_size)}")
+        return replicas(self._files, self._audit_size, self._rounds)
+
     def formats(self) -> list[Result]:
         """Measure row formats, tables of the library, and what is used instead of them."""
         _say(f"formats {size_text(self._size)}")
@@ -299,7 +305,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     only = (
         "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, groups, formats,"
-        " searches, transactions, pages"
+        " searches, replicas, transactions, pages"
     )
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
@@ -346,6 +352,7 @@ def main() -> None:
             "offsets": bench.offsets,
             "groups": bench.groups,
             "searches": bench.searches,
+            "replicas": bench.replicas,
             "transactions": bench.transactions,
             "pages": pages,
         }

@@ -518,7 +518,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/transactions/test_replica_outcomes.py auditing/transactions",
         ),
         Mutant(
-            "auditing/transactions/replica_outcomes.py:_has_ended",  # of `replica_outcomes`
+            "auditing/transactions/replica_outcomes.py:_has_ended",  # of `ReplicaOutcomes`
             "return end < here.log.log_end_offset",
             "return True",
             "auditing/transactions/test_replica_outcomes.py auditing/transactions",

@@ -453,10 +453,11 @@ FILES: Final[dict[str, Code]] = {
     ),
     "leader-epochs-mismatch": Code(
         WARNING,
-        "leader-epoch-checkpoint does not fit the leader epochs of the batches.",
+        "leader-epoch-checkpoint, or a remote segment's copy of it, does not fit the leader epochs of the batches.",
         "Certain that they differ. The CRCs do not cover the batches' epochs, so either may be wrong.",
-        "Followers truncate by it.",
-        "Compare with another replica's leader-epoch-checkpoint.",
+        "Followers truncate by it; a follower that begins with a remote segment takes that segment's.",
+        "Compare with another replica's leader-epoch-checkpoint; a remote segment's has the entries of it up to the"
+        " segment's end.",
         kind="side-files-wrong",
         cause="checkpoints",
         traits=Trait.OF_LOG,

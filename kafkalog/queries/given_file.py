@@ -89,7 +89,7 @@ class GivenLogs:
     """The files that are read, and what could not be: of the inputs in `refused` nothing was read.
 
     `unread` are findings about parts of the logs that no file here has, or that could not be read. `nodes` are the log
-    directories that the files were found in.
+    directories that the files were found in, `suspects` the logs whose remote objects look swapped.
     """
 
     files: list[GivenFile]
@@ -97,6 +97,7 @@ class GivenLogs:
     unread: list[Finding] = field(default_factory=list)
     audit: Audit | None = None
     nodes: list[LogDirectory] = field(default_factory=list)
+    suspects: set[str] = field(default_factory=set)
     missing: Callable[[Collection[str] | None, bool], Iterable[Finding]] = field(default=lambda *_: ())
 
     @cached_property
@@ -119,5 +120,5 @@ class GivenLogs:
         other. What another replica has is there where it was read, too: `in_any`.
         """
         met.close()
-        logs = met.with_gaps if self.audit is None else None
+        logs = {*met.with_gaps, *self.suspects} if self.audit is None else None
         return [] if not self.nodes or logs == set() else list(self.missing(logs, in_any))

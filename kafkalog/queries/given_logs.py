@@ -74,6 +74,9 @@ def given_logs(
             beside = _replicas(found.audit, log.audited)
             of_one = list(_of_replicas(beside, of_one, selection, limits, lambda other: fates_of(other, ids, at)))
         found.files += of_one
+    found.suspects = {
+        log.directory.log for log in wanted if log.directory.tier and _odd_epochs(log.directory, selection)
+    }
     if folders:
         found.missing = partial(
             _missing, found, folders, {log.directory.log for log in wanted}, selection, limits, jobs
@@ -81,6 +84,13 @@ def given_logs(
     for path in files:
         found.files += _alone(path, narrowing, limits, with_fates=with_fates)
     return found
+
+
+def _odd_epochs(directory: PartitionDirectory, selection: Selection) -> bool:
+    from kafkalog.auditing.side_files import odd_epochs  # most logs have no tier
+
+    last = selection.last_offset
+    return odd_epochs(directory, selection.first_offset or 0, AFTER_ALL if last is None else last)
 
 
 def _replicas(audited: Audit, read: LogAudit) -> list[list[LogAudit]]:

@@ -53,6 +53,8 @@ MANY_FILES: Final = 64  # of a table: more are put together, where they are smal
 _BY_INODE: Final = "inode, size and time"
 _BY_TIME: Final = "size and time, and by checksums of headers where a scan was kept"  # on other machines
 
+_IN_ORDER: Final = ("group", "share", "log", "split_no", "row_no")  # of the rows that come together
+
 _AGAIN: Final = 64  # tasks that try again what could not be read
 
 KEY_BYTES: Final = 8 << 20  # of keys that one task compares
@@ -280,7 +282,7 @@ class SparkExecutor:
     ) -> DataFrame:
         """Return rows of ``judge_tasks.CONTRADICTED``."""
         coordinators = {cluster: one.coordinator for cluster, one in found_by.items()}
-        in_order = self._in_order(scanned.frame, "contradicted", self._routed(logs, scanned, coordinators))
+        in_order = self._in_order(scanned.frame, "contradicted", self._routed(logs, scanned, coordinators, {}))
         bare = {cluster: one.by(Coordinator()) for cluster, one in found_by.items()}
         return mapped(
             in_order, judge_tasks.Contradicted(bare, self.reach, self.kept, self.seal), judge_tasks.CONTRADICTED
@@ -289,7 +291,7 @@ class SparkExecutor:
     def _in_order(self, rows: DataFrame, name: str, routed: Iterable[Row]) -> DataFrame:
         """Give the rows of scans to judges, with those that the driver sends, partition by partition."""
         every = _in_turn(rows.unionByName(self._to_judges(name, routed)), self.sizes.judges)
-        return every.sortWithinPartitions("group", "share", "log", "split_no", "row_no")
+        return every.sortWithinPartitions(*_IN_ORDER)
 
     @contextmanager
     def judge(
@@ -299,11 +301,12 @@ class SparkExecutor:
         logs = logs[: self.judged]
         of_logs = scanned.frame.where(~F.col("log").isin(others)) if others else scanned.frame
         coordinators = {cluster: one.coordinator for cluster, one in around.items()}
-        in_order = self._in_order(of_logs, "routed", self._routed(logs, scanned, coordinators))
-        for coordinator in coordinators.values():
-            coordinator.forget()
         # A partition's part of the coordinator comes among its rows: what each task gets does not grow with it.
         known = {cluster: replace(one, findings=[], coordinator=Coordinator()) for cluster, one in around.items()}
+        of_keys = self._of_keys(logs, scanned, around, known)
+        in_order = self._in_order(of_logs, "routed", self._routed(logs, scanned, coordinators, of_keys))
+        for coordinator in coordinators.values():
+            coordinator.forget()
         judge = judge_tasks.Judge(
             known, self.tables, self.kinds, self.work, self.reach, _key_shares(logs), self.kept, self.seal, self.run
         )  # fmt: skip
@@ -317,6 +320,27 @@ class SparkExecutor:
                 scanned.files,
             )
             yield judged
+
+    def _of_keys(
+        self, logs: Sequence[LogPlace], scanned: ScannedFrame, around: Mapping[int, Surroundings],
+        known: Mapping[int, Surroundings],
+    ) -> dict[int, bytes]:  # fmt: skip
+        """Return what the newest records of replicas say that are shared out, by partition, for all of their shares."""
+        asked = [one for one in groups_of(logs) if one[0].shares > 1 and len(one) > 1]
+        shared = [log for one in asked for log in one if around[log.cluster].options.compare_keys]
+        if not shared:
+            return {}
+        groups = {log.group: log.shares for log in shared}
+        coordinators = {cluster: one.coordinator for cluster, one in around.items()}
+        routed = self._to_judges("compared", self._routed(shared, scanned, coordinators, {}))
+        of_logs = ", ".join(str(group << 32 | shares) for group, shares in groups.items())
+        rows = scanned.frame.unionByName(routed).where(f"shiftleft(bigint(group), 32) + share in ({of_logs})")
+        number = min(self.sizes.judges, len(groups))
+        in_order = _in_turn(rows, number).sortWithinPartitions(*_IN_ORDER)
+        task = judge_tasks.CompareKeys(known, self.reach, self.kept, self.seal)
+        what = f"compare the newest records of {len(groups):,} partitions"
+        told = fetched(mapped(in_order, task, judge_tasks.COMPARED), what, self.report).to_pylist()
+        return {row["group"]: row["content"] for row in told}
 
     def _judged(self, frame: DataFrame, logs: Sequence[LogPlace], scanned: ScannedFrame) -> JudgedFrame:
         """Collect the logs' totals, and compare partitions with each other."""
@@ -389,12 +413,16 @@ class SparkExecutor:
             yield scan_tasks.routed(log.group, log.shares, log.number, 0, "log", content)
 
     def _routed(
-        self, logs: Sequence[LogPlace], scanned: ScannedFrame, coordinators: Mapping[int, Coordinator]
-    ) -> Iterator[Row]:
+        self, logs: Sequence[LogPlace], scanned: ScannedFrame, coordinators: Mapping[int, Coordinator],
+        of_keys: Mapping[int, bytes],
+    ) -> Iterator[Row]:  # fmt: skip
         """Yield what the judges of partitions need besides the scans: where each log is, the coordinator's word."""
         yield from self._places(logs)
         for of_one in groups_of(logs):
             first = of_one[0]
+            if first.group in of_keys:
+                content = of_keys[first.group]
+                yield scan_tasks.routed(first.group, first.shares, judge_tasks.OF_KEYS, 0, "keys", content)
             if coordinators[first.cluster].is_nothing:  # as a judge takes it to be
                 continue
             said = _coordinator_for(of_one, scanned.producers.get(first.group), coordinators[first.cluster])

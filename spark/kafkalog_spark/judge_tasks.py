@@ -7,12 +7,12 @@ transaction.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ from kafkalog.auditing.pipeline import (
     KeptScans,
     LogPlace,
     judge_partition,
+    keys_of_partition,
 )
 from kafkalog.auditing.transactions import (
     KEY_COLUMNS,
@@ -40,7 +41,7 @@ from kafkalog.auditing.transactions import (
 )
 from kafkalog.columns.table import Columns
 from kafkalog.files.object_stores import requests_here
-from kafkalog.findings import Severity
+from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator
 from kafkalog.folds.shares import Share
 from kafkalog.segments.file_rows import finding_rows
@@ -54,13 +55,16 @@ from kafkalog_spark.scan_tasks import KEPT
 
 __all__ = [
     "ASKED",
+    "COMPARED",
     "CONFLICTS",
     "CONTRADICTED",
     "COORDINATOR",
     "EXPLAINED",
     "JUDGED",
     "LOST",
+    "OF_KEYS",
     "OPENED",
+    "CompareKeys",
     "Contradicted",
     "Judge",
     "OpenOffsets",
@@ -83,10 +87,12 @@ CONTRADICTED: Final = pa.schema(
         ("finding", pa.binary()),
     ]
 )
+COMPARED: Final = pa.schema([("group", pa.int32()), ("content", pa.binary())])
 CONFLICTS: Final = pa.schema([("cluster", pa.int32()), ("content", pa.binary())])
 
 # Which sizes that a task sends are of what it asked of object stores.
 ASKED: Final = {name: f"asked: {name}" for name in ("list", "look", "read", "read_bytes")}
+OF_KEYS: Final = -2  # stands for the log in rows of what its replicas' newest records say
 COORDINATOR: Final = -1  # stands for the log in rows of what the coordinator says of a partition
 
 
@@ -105,6 +111,66 @@ def joined(rows: Iterable[tuple[str, bytes]], kept: Callable[[int, str], Segment
         else:
             scans[-1].folded.finished += read_extents(content)
     return scans
+
+
+class _Replicas(NamedTuple):
+    """The replicas of a partition, as a share of their producers has them, with what the driver says of them."""
+
+    share: int
+    logs: list[LogPlace]
+    scans: dict[int, list[SegmentScan]]
+    coordinator: Coordinator | None
+    of_keys: list[Finding]
+
+
+def _replicas(batches: Iterable[pa.RecordBatch], kept: KeptScans, seal: Seal) -> Iterator[_Replicas]:
+    """Yield what one task judges at once: its rows come together, in the order of log, split and row."""
+    rows = cells(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
+    last: Row = ()
+    for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
+        found = _Replicas(share, [], {}, None, [])
+        for number, of_log in groupby(of_group, key=itemgetter(2)):
+            content = []
+            for row in of_log:
+                if not last < row[:5]:
+                    raise AssertionError(f"rows out of order: {row[:5]} after {last}")
+                last = row[:5]
+                content.append(row[5:])
+            if number == OF_KEYS:
+                found.of_keys.extend(chain.from_iterable(seal.unpacked(part) for _, part in content))
+            elif number == COORDINATOR:
+                found = found._replace(coordinator=Coordinator.of_parts(seal.unpacked(part) for _, part in content))
+            else:
+                assert content[0][0] == "log"  # its row sorts before all others
+                found.logs.append(_place(seal, kept, content[0][1]))
+                found.scans[number] = joined(content[1:], partial(kept_scan, kept, found.logs[-1]))
+        yield found
+
+
+def _around(around: Mapping[int, Surroundings], found: _Replicas) -> Surroundings:
+    """Return a cluster's surroundings, with the coordinator's part of what is about a partition."""
+    one = around[found.logs[0].cluster]
+    return one if found.coordinator is None else replace(one, coordinator=found.coordinator)
+
+
+@dataclass(frozen=True, slots=True)
+class CompareKeys:
+    """Compares the newest records of logs that are shared out, whose replicas come together as their logs' shares."""
+
+    around: Mapping[int, Surroundings]
+    reach: FileAccess
+    kept: KeptScans
+    seal: Seal
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        begin_task(self.reach)
+        yield from rows_of(self._rows(batches), COMPARED)
+
+    def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
+        for found in _replicas(batches, self.kept, self.seal):
+            told = keys_of_partition(found.logs, found.scans, _around(self.around, found))
+            if told:
+                yield (found.logs[0].group, self.seal.packed(told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,22 +200,17 @@ class Judge:
     def _rows(self, batches: Iterable[pa.RecordBatch], files: PartFiles) -> Iterator[Row]:
         tables = _Tables(self.tables, self.kinds, files)
         before = requests_here()
-        for partition in _partitions(batches, self.kept, self.seal):
-            yield from self._judged(*partition, tables)
+        for found in _replicas(batches, self.kept, self.seal):
+            yield from self._judged(found, tables)
         asked = requests_here() - before
         tables.sizes.update({of_task: asked[name] for name, of_task in ASKED.items()})
         yield from tables.rest()
         yield ("counts", -1, 0, 0, self.seal.packed((tables.codes, tables.sizes)))
 
-    def _judged(
-        self, share: Share, logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]],
-        coordinator: Coordinator | None, tables: _Tables,
-    ) -> Iterator[Row]:  # fmt: skip
-        cluster, number = logs[0].cluster, share.number
-        around = self.around[cluster]
-        if coordinator is not None:
-            around = replace(around, coordinator=coordinator)
-        found = judge_partition(logs, scans, around, share)
+    def _judged(self, given: _Replicas, tables: _Tables) -> Iterator[Row]:
+        logs, number = given.logs, given.share
+        cluster, share = logs[0].cluster, Share(number, logs[0].shares)
+        found = judge_partition(logs, given.scans, _around(self.around, given), share, given.of_keys)
         yield from tables.add(cluster, share, found)
         numbers = [log.number for log in logs]
         for row in self._keys(cluster, numbers, found):
@@ -170,33 +231,6 @@ class Judge:
                     yield ("keys", cluster, key_share, len(some_keys), self.seal.packed(some_keys))
 
 
-_Partition = tuple[Share, list[LogPlace], dict[int, list[SegmentScan]], Coordinator | None]
-
-
-def _partitions(batches: Iterable[pa.RecordBatch], kept: KeptScans, seal: Seal) -> Iterator[_Partition]:
-    """Yield each share of each partition: its logs, their scans by the logs' numbers, and the coordinator's records."""
-    rows = cells(batches, "group", "share", "log", "split_no", "row_no", "kind", "content")
-    last: Row = ()
-    for (_, share), of_group in groupby(rows, key=itemgetter(0, 1)):
-        logs = []
-        scans = {}
-        coordinator = None
-        for number, of_log in groupby(of_group, key=itemgetter(2)):
-            content = []
-            for row in of_log:
-                if not last < row[:5]:
-                    raise AssertionError(f"rows out of order: {row[:5]} after {last}")
-                last = row[:5]
-                content.append(row[5:])
-            if number == COORDINATOR:
-                coordinator = Coordinator.of_parts(seal.unpacked(part) for _, part in content)
-                continue
-            assert content[0][0] == "log"  # its row sorts before all others
-            logs.append(_place(seal, kept, content[0][1]))
-            scans[number] = joined(content[1:], partial(kept_scan, kept, logs[-1]))
-        yield Share(share, logs[0].shares), logs, scans, coordinator
-
-
 @dataclass(frozen=True, slots=True)
 class Contradicted:
     """Finds what logs contradict in the word that all is of one moment: of each share of a log the first, and how many.
@@ -214,12 +248,13 @@ class Contradicted:
         yield from rows_of(self._rows(batches), CONTRADICTED)
 
     def _rows(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Row]:
-        for share, logs, scans, coordinator in _partitions(batches, self.kept, self.seal):
-            found_by = self.found_by[logs[0].cluster]
-            if coordinator is not None:
-                found_by = found_by.by(coordinator)
-            for log in logs:
-                found = list(found_by.of_log(log.node, log.directory, scans[log.number], share))
+        for given in _replicas(batches, self.kept, self.seal):
+            first = given.logs[0]
+            found_by, share = self.found_by[first.cluster], Share(given.share, first.shares)
+            if given.coordinator is not None:
+                found_by = found_by.by(given.coordinator)
+            for log in given.logs:
+                found = list(found_by.of_log(log.node, log.directory, given.scans[log.number], share))
                 if found:
                     yield (log.cluster, log.number, share.of_log, len(found), self.seal.packed(found[0]))
 

@@ -186,7 +186,7 @@ ENFORCED: Final = {
         "auditing/transactions/newest_records.py:compare_keys": "MOST_PASSES",
     },
     "keys of replicas that are looked at one by one, of those that differ alike": {
-        "auditing/transactions/replica_outcomes.py:_Comparison._of_keys": "_JUDGED"
+        "auditing/transactions/replica_outcomes.py:ReplicaOutcomes._of_keys": "_JUDGED"
     },
     "reasons why keys, or values, of a file do not decode": {"segments/file_rows.py:Decoding._say": "_MOST_REASONS"},
     "records of a partition without the same one in its mirror": {

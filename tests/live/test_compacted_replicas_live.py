@@ -3,15 +3,20 @@
 A follower is away longer than delete.retention.ms: the leader's cleaner removes a tombstone, or an ABORT marker, that
 the follower never gets, and both are in sync afterwards. Replicas whose follower was away for a moment only, or never,
 stay alike for consumers, however often they are cleaned and restarted: nothing is said of these.
+
+The soak goes on for KAFKALOG_LIVE_MINUTES, by default two; KAFKALOG_LIVE_KEPT names a folder for its directories and
+rounds, so that a run goes on where the last one ended, and judges the rounds that are there once more.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import random
 import shutil
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,6 +45,7 @@ CONFIG: Final = {
     "min.insync.replicas": "1", "segment.ms": "1000", "min.compaction.lag.ms": "0",
 }  # fmt: skip
 PLACE: Final = "users-0"
+MINUTES: Final = float(os.environ.get("KAFKALOG_LIVE_MINUTES", "2"))
 
 
 class Pair:
@@ -174,12 +180,12 @@ def test_what_differs_for_consumers_is_said(release: str, maker: str, seed: int,
     differ = {key for key in given[1] | given[2] if given[1].get(key) != given[2].get(key)}
     assert differ, "the brokers made no difference"
     for answer in (kafkalog.open(homes).audit(), kafkalog.open(homes).verify()):
-        found = [row for row in answer.findings if row.code in CODES and row.severity.word != "note"]
+        found = [row for row in answer.findings if row["code"] in CODES and row["severity"] != "note"]
         assert found, answer.verdict.sentence
-        said = " ".join(row.message for row in found)
+        said = " ".join(row["message"] for row in found)
         for key in differ:
             assert key in said, (key, said)
-        assert {row.offset for row in found} <= {given[2][key][0] for key in differ if key in given[2]}
+        assert {row["offset"] for row in found} <= {given[2][key][0] for key in differ if key in given[2]}
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -205,7 +211,7 @@ def test_nothing_is_said_of_replicas_that_give_the_same(release: str, seed: int,
         homes = _stopped(pair, tmp_path)
     assert given[1] == given[2]
     for answer in (kafkalog.open(homes).audit(), kafkalog.open(homes).verify()):
-        found = [row.message for row in answer.findings if row.code in CODES and row.severity.word != "note"]
+        found = [row["message"] for row in answer.findings if row["code"] in CODES and row["severity"] != "note"]
         assert not found
         assert answer.verdict.word == "OK", answer.verdict.sentence
 
@@ -214,3 +220,201 @@ def _stopped(pair: Pair, home: Path) -> list[Path]:
     """Stop both brokers, and return copies of their log directories."""
     pair.stop(2, 1)
     return [shutil.copytree(broker.data, home / f"broker-{number}") for number, broker in pair.brokers.items()]
+
+
+SOAKED: Final = {"c": 3, "d": 2}  # topics: partitions
+AWAY: Final = 60_000  # ms: the delete.retention.ms of what is soaked, longer than a broker is away
+
+
+class Soaked:
+    """Three brokers with two disks each, of which two have each partition, in a folder that is kept."""
+
+    def __init__(self, home: Path) -> None:
+        self.rig, self.home, port = rig_module("rig"), home, PORT + 750
+        self.chance = random.Random(f"soak {len(list(home.glob('round-*')))}")
+        self.brokers: dict[int, Any] = {}
+        for number in (1, 2, 3):
+            disks = [home / f"{number}" / name for name in ("data", "data2")]
+            properties = {**PROPERTIES, "log.dirs": ",".join(map(str, disks)), "metadata.log.dir": str(disks[0])}
+            self.brokers[number] = self.rig.Broker(
+                RELEASE, home / str(number), port + 10 * number, number, f"1@{self.rig.HOST}:{port + 11}", properties,
+                cluster_id="soakedReplicasOfLog00w", heap="256m", controller=number == 1,
+            )  # fmt: skip
+        self.driver: Any = None
+
+    def start(self) -> None:
+        """Start the brokers and clients, and make the topics that are not there."""
+        for broker in self.brokers.values():
+            broker.format()
+            broker.launch().wait(120)
+        self.driver = self.rig.Driver(RELEASE, ",".join(one.bootstrap for one in self.brokers.values()))
+        while "error" in (answer := self.driver.call("topics")):
+            time.sleep(1)
+        known = answer["result"]
+        for topic, count in SOAKED.items():
+            assigned = [[at % 3 + 1, (at + 1) % 3 + 1] for at in range(count)]
+            policy = {"cleanup.policy": "compact" if topic == "c" else "compact,delete"}
+            config = {**CONFIG, **policy, "delete.retention.ms": str(AWAY)}
+            if topic not in known:
+                self.driver.must("createTopics", topics=[{"name": topic, "assignment": assigned, "config": config}])
+        self.settled()
+        for name in ("x", "y"):
+            props = {"transactional.id": name, "transaction.timeout.ms": "120000", "acks": "all", "linger.ms": "0"}
+            self.driver.must("producer", name=name, props=props)
+            self.driver.must("init", name=name)
+        self.driver.must("producer", name="p", props={"acks": "all", "linger.ms": "0"})
+
+    def replicas(self) -> dict[str, dict[str, Any]]:
+        """Return the partitions as the controller has them."""
+        known = self.driver.call("topics").get("result") or {}
+        return {
+            f"{topic}-{one['partition']}": one for topic in SOAKED for one in known.get(topic, {}).get("partitions", [])
+        }
+
+    def settled(self) -> dict[str, dict[str, Any]]:
+        """Wait until all replicas are in sync and no move is under way."""
+        for _ in range(600):
+            every = self.replicas()
+            if len(every) == sum(SOAKED.values()) and all(
+                len(one["isr"]) == len(one["replicas"]) == 2 for one in every.values()
+            ):
+                return every
+            time.sleep(0.2)
+        raise AssertionError(f"replicas never come together: {self.replicas()}")
+
+    def write(self, name: str) -> None:
+        """Write some records of few keys, a third of them tombstones."""
+        for _ in range(self.chance.randrange(1, 5)):
+            topic = self.chance.choice([*SOAKED])
+            record = {
+                "topic": topic, "partition": self.chance.randrange(SOAKED[topic]), "key": f"k{self.chance.randrange(30)}",
+                "value": self.chance.choice([None, *(f"v{time.time()} " + "v" * self.chance.randrange(200) for _ in "12")]),
+            }  # fmt: skip
+            self.driver.call("send", name=name, records=[record])
+
+    def load(self, seconds: float) -> None:
+        """Write, in transactions of two producers that overlap, and outside of any."""
+        until, opened = time.monotonic() + seconds, set[str]()
+        while time.monotonic() < until:
+            name = self.chance.choice("pxy")
+            if name == "p":
+                self.write(name)
+            elif name in opened:
+                self.end(name)
+                opened.remove(name)
+            else:
+                if "error" in self.driver.call("begin", name=name):
+                    self.driver.call("abort", name=name)
+                    continue
+                opened.add(name)
+                self.write(name)
+        for name in opened:
+            self.end(name)
+
+    def end(self, name: str) -> None:
+        """Commit or abort; what could not be written while a leader was away is aborted."""
+        if "error" in self.driver.call(self.chance.choice(["commit", "abort"]), name=name):
+            self.driver.call("abort", name=name)
+
+    def disturb(self) -> str:
+        """Restart a broker, or move a replica to another broker or disk, under load; return what was done."""
+        what = self.chance.choice(["restart", "kill", "move", "disk"])
+        number = self.chance.choice([2, 3])
+        place = self.chance.choice([*self.replicas()])
+        if what in ("restart", "kill"):
+            broker = self.brokers[number]
+            broker.stop() if what == "restart" else broker.kill()
+            self.load(5)
+            broker.launch().wait(120)
+        elif what == "move":
+            self.driver.must("reassign", replicas={place: self.chance.sample([1, 2, 3], 2)})
+        else:
+            number = self.replicas()[place]["replicas"][0]
+            disk = self.home / str(number) / self.chance.choice(["data", "data2"])
+            self.driver.call("alterLogDirs", broker=number, dirs={place: str(disk)})
+        self.load(5)
+        self.settled()
+        return f"{what} {number} {place}"
+
+    def given(self) -> dict[str, dict[str, Any]]:
+        """Return what read_committed consumers get last of each key, from each replica as leader; no deleted keys."""
+        found: dict[str, dict[str, Any]] = {}
+        for place, one in self.settled().items():
+            for leader in one["replicas"]:
+                self.driver.must("reassign", replicas={place: [leader, *(x for x in one["replicas"] if x != leader)]})
+                self.settled()
+                self.driver.call("electLeaders", partitions=[place])
+                while self.replicas()[place]["leader"] != leader:
+                    time.sleep(0.2)
+                rows = self.driver.must("consume", isolation="read_committed", partitions=[place], timeout_ms=60000)[
+                    place
+                ]
+                newest = {row[2]: [row[0], row[3]] for row in rows}
+                found.setdefault(place, {})[str(leader)] = {
+                    key: row for key, row in newest.items() if row[1] is not None
+                }
+        return found
+
+    def take(self, folder: Path) -> None:
+        """Copy all directories; what a running broker deletes meanwhile is not in the copy."""
+
+        def copy(source: str, target: str) -> None:
+            with suppress(FileNotFoundError):
+                shutil.copyfile(source, target)
+
+        for number in self.brokers:
+            for name in ("data", "data2"):
+                target = folder / f"broker-{number}" / name
+                shutil.copytree(self.home / str(number) / name, target, copy_function=copy)
+
+    def round(self, folder: Path) -> None:
+        """Write, disturb, and keep copies of running and of stopped brokers with what consumers get."""
+        shutil.rmtree(folder, ignore_errors=True)
+        done = []
+        for _ in range(3):
+            self.load(5)
+            done.append(self.disturb())
+        given = self.given()
+        self.take(folder / "running")
+        for number in (3, 2, 1):
+            self.brokers[number].stop()
+        self.take(folder / "stopped")
+        (folder / "given.json").write_text(json.dumps({"done": done, "given": given}))
+
+    def kill(self) -> None:
+        """End all processes."""
+        if self.driver is not None:
+            self.driver.kill()
+        for broker in self.brokers.values():
+            if broker.process is not None and broker.process.poll() is None:
+                broker.kill()
+
+
+@pytest.mark.timeout(0)
+def test_a_soak_says_nothing_of_healthy_replicas(tmp_path: Path) -> None:
+    """Rounds with cleaner, restarts and moves: what each leader gives is the same, and no finding says otherwise."""
+    home = Path(os.environ.get("KAFKALOG_LIVE_KEPT", tmp_path))
+    until, number = time.monotonic() + 60 * MINUTES, len(list(home.glob("round-*/given.json")))
+    while time.monotonic() < until:
+        soaked = Soaked(home)
+        try:
+            soaked.start()
+            soaked.round(home / f"round-{number}")
+        finally:
+            soaked.kill()
+        number += 1
+    for folder in sorted(home.glob("round-*")):
+        if (folder / "given.json").exists():
+            _nothing_said(folder)
+
+
+def _nothing_said(folder: Path) -> None:
+    told = json.loads((folder / "given.json").read_text())
+    for place, by_leader in told["given"].items():
+        one, other = by_leader.values()
+        assert one == other, f"{folder}: brokers made a difference in {place}: {told['done']}"
+    for state in ("running", "stopped"):
+        homes = sorted((folder / state).glob("broker-*/*"))
+        for answer in (kafkalog.open(homes).audit(), kafkalog.open(homes).verify()):
+            found = [row["message"] for row in answer.findings if row["code"] in CODES and row["severity"] != "note"]
+            assert not found, (folder, state, told["done"])

@@ -544,6 +544,23 @@ def test_verify_finds_damage_in_an_object(pattern: str, damage: Any, code: str, 
     assert any(Path(row["file"]) == path for row in found if row["code"] == code)
 
 
+@pytest.mark.parametrize(
+    "command", ["find --key x", "find --value-regex x", "extract", "dump", "txn-audit --table findings"]
+)
+def test_leader_epochs_of_another_segment_are_said_where_they_are_meant(command: str, damaged: Path) -> None:
+    """One line, and exit status 3 of a search that has the segment in its range."""
+    [path] = damaged.glob("audit*-0-*/*030-*.leader_epoch_checkpoint")
+    path.chmod(0o644)
+    path.write_text("0\n2\n0 0\n1 9999\n")
+    is_audit = command.startswith("txn-audit")
+    asked = [*command.split(), "--remote", damaged, DATA, *(() if is_audit else ("--topic", "audit.refunds53"))]
+    ended = kafkalog(*asked)
+    assert (ended.text if is_audit else ended.err).count("epoch 1 begins at offset 9999") == 1
+    assert ended.status == (1 if is_audit else 3)
+    for offsets, statuses in () if is_audit else (("30..40", {3}), ("0..29", {0, 1})):
+        assert kafkalog(*asked, "--partition", "0", "--offset", offsets).status in statuses, offsets
+
+
 def test_what_retention_deletes_while_it_is_read_is_not_lost(damaged: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An object that went after it was listed is looked for in the metadata again, which says that it is deleted."""
     [gone] = damaged.glob("audit*-0-*/*000-*.log")

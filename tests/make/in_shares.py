@@ -11,7 +11,7 @@ from kafkalog.auditing.pipeline.executors import InProcess
 from kafkalog.auditing.pipeline.kept_scans import KeptScans
 from kafkalog.auditing.pipeline.places import groups_of, logs_of
 from kafkalog.auditing.pipeline.run import run_stages
-from kafkalog.auditing.pipeline.stages import judge_partition
+from kafkalog.auditing.pipeline.stages import judge_partition, keys_of_partition
 from kafkalog.auditing.transactions.summary import LogSummary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.auditing.transactions.table_rows import gap_rows, log_rows
@@ -32,12 +32,15 @@ def judged(paths: Sequence[str], shares: int) -> tuple[dict[str, Counter[Any]], 
         scans = {log.number: list(some) for log, some in scanned.of_logs(logs)}
     with run_stages(clusters, logs, executor, options) as (around, _):
         for of_one in groups_of(logs):
-            for share in shares_of(shares):
+            of_keys, where = [], around[of_one[0].cluster]
+            for share in reversed(shares_of(shares)):
                 of_share = {
                     log.number: [list(scan.shares(shares))[share.number] for scan in scans[log.number]]
                     for log in of_one
                 }
-                found = judge_partition(of_one, of_share, around[of_one[0].cluster], share)
+                if shares > 1 and share.of_log and len(of_one) > 1:
+                    of_keys = keys_of_partition(of_one, of_share, where)
+                found = judge_partition(of_one, of_share, where, share, of_keys)
                 rows["findings"].update(map(str, finding_rows(found.findings)))
                 for place, log in zip(of_one, found.logs, strict=True):
                     for table in ("transactions", "findings", "producers"):

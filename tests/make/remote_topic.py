@@ -57,7 +57,7 @@ def write_tiers(folder: Path, *segments: Segment) -> None:
         stem = f"{PLACE}/{one.first:020}-{one.id}"
         (folder / f"{stem}.log").write_bytes(one.data)
         for kind in _SIDE:
-            (folder / f"{stem}.{kind}").touch()
+            (folder / f"{stem}.{kind}").write_text("0\n1\n0 0\n" if kind == _SIDE[-1] else "")
         records += [_record(one, state, number) for number, state in enumerate(one.states)]
     topic = folder / "data" / "__remote_log_metadata-0"
     topic.mkdir()

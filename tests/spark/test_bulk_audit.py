@@ -15,6 +15,7 @@ import pytest
 
 import build
 import plain
+from cleaned_replicas import write_differing
 from held import ALL_TABLES, held, listed, rows_in, rows_of, run
 from invoke import kafkalog
 from kafkalog import few_of_many
@@ -63,6 +64,21 @@ def test_the_producers_of_a_log_are_shared_out(
     done = run(spark, paths, tmp_path / "out", tables=tables, share_bytes=4096)
 
     held(done, tmp_path / "out", audit(paths), tables)
+
+
+@pytest.mark.parametrize("share_bytes", [100, None], ids=["shared out", "not shared out"])
+def test_replicas_that_give_different_records(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share_bytes: int | None
+) -> None:
+    """The newest records of keys, and which transactions are contradicted, are the same as here."""
+    monkeypatch.setattr(places, "LEAST_SHARES", 3)
+    tables = tuple(table for table in ALL_TABLES if table != "visible")
+    differing = write_differing(tmp_path / "in")
+    paths = [str(root) for roots in differing.values() for root in roots]
+    done = run(spark, paths, tmp_path / "out", tables=tables, share_bytes=share_bytes)
+
+    held(done, tmp_path / "out", audit(paths), tables)
+    assert set(differing) <= {code for code, _ in done.summary.findings}
 
 
 def test_small_files_of_a_table_are_put_together(

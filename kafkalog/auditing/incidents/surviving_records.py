@@ -13,9 +13,9 @@ from kafkalog.kafka.topic_partition import TopicPartition
 
 __all__ = ["surviving"]
 
-_KEEP: Final = Step("Keep {wrong} from leading {where} until it is mended; {right} has what is right.")
+_KEEP: Final = Step("Keep {wrong} from leading {where} until it is mended; {right} {has} what is right.")
 _REBUILD: Final = Step(
-    "Rebuild {log}: stop {wrong}, move that directory away, and start {wrong} while {right} leads {where}. It fetches"
+    "Rebuild {log}: stop {wrong}, move that directory away, and start {wrong} while {leader} leads {where}. It fetches"
     " the partition again."
 )
 _WORDS: Final = {
@@ -77,6 +77,7 @@ def surviving(tables: ClusterTables, findings: list[Row], following: list[Row]) 
             message=f"In {incident.where()}: {row['message']}{more}",
             wrong=row["log"] if node is None else f"broker {node}",
             right=row["needed"] or "the other replica",
+            leader=str(row["needed"] or "the other replica").replace(", ", " or ").replace(" and ", " or "),
             has="have" if " and " in str(row["needed"]) else "has",
             number="1 key" if number == 1 else f"{number} keys",
             log=row["log"],

@@ -109,7 +109,7 @@ def absent_offsets(audit: PartitionAudit, findings: Sequence[Finding]) -> Iterat
     """Yield the offsets of a log that no reader is given and no rule explains: missing, unreadable, in a wrong object.
 
     What is missing is what the log's `findings` say above a note. A remote object that begins before its segment does
-    has the bytes of another one: all of the segment is missing.
+    has the bytes of another one: all of the segment is missing. One with other leader epochs is said as it is.
     """
     directory, segments = audit.directory, audit.directory.segments
     told = [one for one in findings if one.severity > Severity.NOTE]
@@ -121,7 +121,9 @@ def absent_offsets(audit: PartitionAudit, findings: Sequence[Finding]) -> Iterat
             ranges.append((segment.base_offset, end - 1))
             yield _absent(directory, segment.path, *ranges[-1], "the remote object has the bytes of another segment")
     for finding in told:
-        if finding.code in _MISSING and not any(first <= (finding.offset or 0) <= last for first, last in ranges):
+        if finding.code == "leader-epochs-mismatch" or (
+            finding.code in _MISSING and not any(first <= (finding.offset or 0) <= last for first, last in ranges)
+        ):
             yield finding
     for gap in audit.gaps.chosen(audit.gaps.of_cause("unreadable-bytes")):
         if not any(gap.first_offset <= last and first <= gap.last_offset for first, last in ranges):

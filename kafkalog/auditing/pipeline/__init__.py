@@ -34,7 +34,7 @@ from kafkalog.auditing.pipeline.provenance_files import (
     sha256_of,
 )
 from kafkalog.auditing.pipeline.run import audit, run_stages
-from kafkalog.auditing.pipeline.stages import Clock, judge_partition, surround
+from kafkalog.auditing.pipeline.stages import Clock, judge_partition, keys_of_partition, surround
 
 __all__ = [
     "SHARE_BYTES",
@@ -56,6 +56,7 @@ __all__ = [
     "ending",
     "groups_of",
     "judge_partition",
+    "keys_of_partition",
     "logs_of",
     "provenance",
     "run_of",

@@ -9,17 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from kafkalog.auditing.partition import SegmentScan, of_one_moment, steady_findings
+from kafkalog.auditing.partition import ReadAgain, SegmentScan, of_one_moment, steady_findings
 from kafkalog.auditing.pipeline.places import LogPlace
 from kafkalog.auditing.topics import Metadata, cluster_metadata, policies, settle_misfits
-from kafkalog.auditing.transactions import AuditOptions, Judgement, StateLog, Surroundings, judge_replicas
+from kafkalog.auditing.transactions import (
+    AuditOptions,
+    Judgement,
+    StateLog,
+    Surroundings,
+    judge_replicas,
+    key_outcomes,
+)
 from kafkalog.findings import Finding
 from kafkalog.folds.shares import Share
 from kafkalog.log_dirs.clusters import Cluster
 from kafkalog.quantities import LAST_MS
 from kafkalog.unread import is_not_read
 
-__all__ = ["Clock", "judge_partition", "surround"]
+__all__ = ["Clock", "judge_partition", "keys_of_partition", "surround"]
 
 
 class Clock(NamedTuple):
@@ -55,21 +62,16 @@ def judge_partition(
     scans: Mapping[int, Sequence[SegmentScan]],
     around: Surroundings,
     share: Share = Share(),  # noqa: B008  # it is frozen
+    of_keys: Sequence[Finding] = (),
 ) -> Judgement:
     """Join the logs of one partition and judge them; `scans` are by the logs' numbers, of this share of producers.
 
     A log whose files moved since it was listed is read again. Of one that moves on, only what all readings show is
-    reported.
+    reported. Of logs that are shared out, `of_keys` are what ``keys_of_partition`` says of them.
     """
-    limits = around.options.limits
-    found = [
-        of_one_moment(
-            log.node, log.directory, scans[log.number], _policies(log, around.metadata), limits, share
-        )
-        for log in logs
-    ]  # fmt: skip
+    found = _read(logs, scans, around, share)
     replicas = [(log.node, one.partition) for log, one in zip(logs, found, strict=True)]
-    judged = judge_replicas(replicas, around, share)
+    judged = judge_replicas(replicas, around, share, of_keys)
     for number, one in enumerate(found):
         if one.moved is not None:
             earlier = [
@@ -77,6 +79,7 @@ def judge_partition(
                     [*replicas[:number], (logs[number].node, other), *replicas[number + 1 :]],
                     around,
                     share,
+                    of_keys,
                 )
                 for other in one.earlier
             ]
@@ -84,6 +87,26 @@ def judge_partition(
             others = [other.logs[number].findings for other in earlier]
             log.findings = list(steady_findings(log.findings, others, one.partition.directory, one.moved))
     return judged
+
+
+def keys_of_partition(
+    logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]], around: Surroundings
+) -> list[Finding]:
+    """Compare the newest records of the replicas of a partition that is shared out; the scans are the log's share."""
+    found = _read(logs, scans, around, Share(logs[0].shares, logs[0].shares))
+    return key_outcomes([(log.node, one.partition) for log, one in zip(logs, found, strict=True)], around)
+
+
+def _read(
+    logs: Sequence[LogPlace], scans: Mapping[int, Sequence[SegmentScan]], around: Surroundings, share: Share
+) -> list[ReadAgain]:
+    limits = around.options.limits
+    return [
+        of_one_moment(
+            log.node, log.directory, scans[log.number], _policies(log, around.metadata), limits, share
+        )
+        for log in logs
+    ]  # fmt: skip
 
 
 def _policies(log: LogPlace, metadata: Metadata | None) -> set[str | None]:

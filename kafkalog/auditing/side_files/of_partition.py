@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from kafkalog.auditing.partition import PartitionAudit, covered
+from kafkalog.auditing.side_files.copied_epochs import epochs_of_copies
 from kafkalog.auditing.side_files.end_at_start import end_at_start
 from kafkalog.auditing.side_files.kraft_snapshot import head_missing, kraft_snapshots
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
@@ -49,6 +50,7 @@ def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Itera
     for faults in txn_index_faults(audit, missing=False):
         yield faults.finding(excused=False)
     yield from _orphans(audit)
+    yield from epochs_of_copies(audit)
     if audit.directory.topic == METADATA_TOPIC:
         yield from kraft_snapshots(audit)
     yield from end_at_start(audit)

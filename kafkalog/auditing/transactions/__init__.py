@@ -27,6 +27,7 @@ from kafkalog.auditing.transactions.judging import (
     Judgement,
     LogAudit,
     judge_replicas,
+    key_outcomes,
     outcomes_of_replicas,
     with_own_epoch,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "findings_of_transactions",
     "gap_rows",
     "judge_replicas",
+    "key_outcomes",
     "log_batches",
     "log_rows",
     "may_lack_its_end",

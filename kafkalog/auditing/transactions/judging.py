@@ -41,7 +41,7 @@ from kafkalog.auditing.transactions.atomicity import AtomicityCheck, unidentifie
 from kafkalog.auditing.transactions.decisions import against_coordinator
 from kafkalog.auditing.transactions.newest_records import are_alike
 from kafkalog.auditing.transactions.own_markers import OwnMarkers
-from kafkalog.auditing.transactions.replica_outcomes import replica_outcomes
+from kafkalog.auditing.transactions.replica_outcomes import ReplicaOutcomes
 from kafkalog.auditing.transactions.surroundings import Surroundings
 from kafkalog.auditing.transactions.transaction_findings import Deadlines, by_hand_not_shown, findings_of_transactions
 from kafkalog.auditing.transactions.verdict_facts import Context, opened_at
@@ -72,6 +72,7 @@ __all__ = [
     "Judgement",
     "LogAudit",
     "judge_replicas",
+    "key_outcomes",
     "outcomes_of_replicas",
     "pending_offsets",
     "say_once",
@@ -239,11 +240,12 @@ def judge_replicas(
     replicas: Sequence[tuple[LogDirectory, PartitionAudit]],
     around: Surroundings,
     share: Share = Share(),  # noqa: B008  # it is frozen
+    of_keys: Sequence[Finding] = (),
 ) -> Judgement:
     """Judge the logs of one partition, given with their nodes.
 
     The logs hold the transactions of a share of the producers alone; findings about the log as a whole come with the
-    share of the log, which has no other ones.
+    share of the log, which has no other ones. Of a log that is shared out, `of_keys` are what ``key_outcomes`` says.
     """
     if len(replicas) > 1:
         replicas = [(node, with_own_epoch(node, partition, around.metadata)) for node, partition in replicas]
@@ -255,13 +257,15 @@ def judge_replicas(
         for log, findings in zip(logs, every, strict=True):
             log.findings = findings
     findings = list(replica_forks(partitions, speaker)) if share.of_log else []
-    if len(logs) > 1 and share.is_all and around.options.compare_keys:
-        told = replica_outcomes(
+    if len(logs) > 1 and around.options.compare_keys:
+        outcomes = ReplicaOutcomes(
             replicas, speaker, lambda: around.coordinator, around.metadata, around.options.limits
         )  # fmt: skip
+        of_transactions = outcomes.transactions() if share.of_producers else []
+        of_keys = list(outcomes.keys()) if share.is_all else of_keys
+        findings += [*of_transactions, *(of_keys if share.of_log else ())]
         doubted: dict[str | None, list[tuple[int, int]]] = {}
-        for finding in told:
-            findings.append(finding)
+        for finding in chain(of_transactions, of_keys):
             if finding.producer_id is not None and finding.offset is not None:
                 doubted.setdefault(finding.log, []).append((finding.producer_id, finding.offset))
         for log in logs:
@@ -270,13 +274,21 @@ def judge_replicas(
     return Judgement(logs, findings)
 
 
+def key_outcomes(
+    replicas: Sequence[tuple[LogDirectory, PartitionAudit]], around: Surroundings
+) -> list[Finding]:  # fmt: skip
+    """Return what replicas differ in by keys; of logs that are shared out, given as the share of the log has them."""
+    found = outcomes_of_replicas(replicas, lambda: around.coordinator, around.metadata, around.options.limits)
+    return list(found.keys())
+
+
 def outcomes_of_replicas(
     replicas: Sequence[tuple[LogDirectory, PartitionAudit]], coordinator: Callable[[], Coordinator],
     metadata: Metadata | None, limits: Limits,
-) -> Iterator[Finding]:  # fmt: skip
-    """Yield what replicas give consumers that they should give alike, where no audit judges them."""
+) -> ReplicaOutcomes:  # fmt: skip
+    """Compare what replicas give consumers that they should give alike, where no audit judges them."""
     own = [(node, with_own_epoch(node, partition, metadata)) for node, partition in replicas]
-    return replica_outcomes(own, speaker_of(own, metadata), coordinator, metadata, limits)
+    return ReplicaOutcomes(own, speaker_of(own, metadata), coordinator, metadata, limits)
 
 
 def _judge(

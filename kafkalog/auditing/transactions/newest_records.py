@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kafkalog.files.limits import Limits
+    from kafkalog.segments.chunk import Chunk
     from kafkalog.segments.decoded import RecordBlock
 
     _Offsets = NDArray[np.int64]
@@ -42,7 +43,7 @@ __all__ = [
     "are_alike",
     "compare_keys",
     "may_differ",
-    "record_at",
+    "records_at",
 ]
 
 MOST_KEYS: Final = 1 << 23  # of a replica: 256 MiB; logs with more are read several times, for some of the keys each
@@ -95,13 +96,15 @@ class KeyGroup:
 
 
 class KeyRecord(NamedTuple):
-    """A record by its place: its key, who wrote it and when (ms)."""
+    """A record by its place: its key, who wrote it and when (ms), and the marker after it of that producer."""
 
     offset: int
     key: bytes
     producer_id: int
     timestamp: int
     is_transactional: bool
+    marker_offset: int = NONE
+    marker_ms: int = NONE
 
 
 def compare_keys(replicas: Sequence[PartitionAudit], limits: Limits) -> Iterator[KeyGroup] | None:
@@ -174,27 +177,31 @@ def _batches_of(heads: NDArray[np.int64], written: Spans) -> NDArray[np.intp]:
     return rows[of >= 0]
 
 
-def _blocks(
-    replica: PartitionAudit, limits: Limits, hidden: Spans | None = None, only: _Offsets | None = None
-) -> Iterator[RecordBlock]:  # fmt: skip
-    """Yield the blocks of data records that are not `hidden`, of batches that have one of some offsets in order."""
+def _blocks(replica: PartitionAudit, limits: Limits, hidden: Spans) -> Iterator[RecordBlock]:
+    """Yield the blocks of data records that are not `hidden`."""
+    for chunk in _chunks(replica, limits):
+        if len(hidden):
+            heads = chunk.heads.numpy()
+            heads[buffers.SECTION_START][_batches_of(heads, hidden)] = -1
+        yield from chunk.records()
+
+
+def _chunks(replica: PartitionAudit, limits: Limits) -> Iterator[Chunk]:
+    """Yield the chunks of a log with batches; only data is decoded."""
     for segment in replica.directory.segments:
         try:
             for chunk in possible_chunks(segment.path, limits=limits, max_bytes=segment.size):
                 heads = chunk.heads.numpy()
-                if not heads.shape[1]:
-                    continue
-                unwanted = (heads[buffers.MAGIC] >= 2) & (heads[buffers.ATTRIBUTES] & CONTROL != 0)
-                unwanted |= heads[buffers.VALID] == 0
-                if hidden is not None and len(hidden):
-                    unwanted[_batches_of(heads, hidden)] = True
-                if only is not None:
-                    has_one = any_between(only, heads[buffers.BASE_OFFSET], heads[buffers.LAST_OFFSET] + 1)
-                    unwanted |= ~has_one & (heads[buffers.MAGIC] >= 2)
-                heads[buffers.SECTION_START][unwanted] = -1
-                yield from chunk.records()
+                if heads.shape[1]:
+                    heads[buffers.SECTION_START][_is_control(heads) | (heads[buffers.VALID] == 0)] = -1
+                    yield chunk
         except UnreadableError:  # it is reported where the segment is scanned
             continue
+
+
+def _is_control(heads: NDArray[np.int64]) -> _Mask:
+    is_control: _Mask = (heads[buffers.MAGIC] >= 2) & (heads[buffers.ATTRIBUTES] & CONTROL != 0)
+    return is_control
 
 
 class _Wrong(NamedTuple):
@@ -275,14 +282,37 @@ def _last_lost(replica: PartitionAudit) -> int:
     return int(lost.last.max(initial=-1)) if len(lost) else -1
 
 
-def record_at(replica: PartitionAudit, offsets: _Offsets, limits: Limits) -> Iterator[KeyRecord]:
-    """Yield the records of a replica at some offsets, which are in order."""
-    for block in _blocks(replica, limits, only=offsets):
-        heads, recs = block.heads.numpy(), block.recs.numpy()
-        for row in np.flatnonzero(among(recs[buffers.OFFSET], offsets)).tolist():
-            of = recs[buffers.BATCH][row]
-            is_transactional = bool(heads[buffers.ATTRIBUTES][of] & TRANSACTIONAL)
-            yield KeyRecord(
-                int(recs[buffers.OFFSET][row]), block.key(row) or b"", int(heads[buffers.PRODUCER_ID][of]),
-                int(recs[buffers.TIMESTAMP][row]), is_transactional,
-            )  # fmt: skip
+def records_at(replica: PartitionAudit, offsets: _Offsets, limits: Limits) -> list[KeyRecord]:
+    """Return the records of a replica at some offsets, which are in order.
+
+    Their markers are looked for in the log: of one that is shared out no task has all transactions.
+    """
+    found: list[KeyRecord] = []
+    opened: dict[int, list[int]] = {}  # places in `found`, by producer
+    for chunk in _chunks(replica, limits):
+        heads = chunk.heads.numpy()
+        has_one = any_between(offsets, heads[buffers.BASE_OFFSET], heads[buffers.LAST_OFFSET] + 1)
+        heads[buffers.SECTION_START][~has_one & (heads[buffers.MAGIC] >= 2)] = -1
+        for block in chunk.records():
+            for record in _named(block, offsets):
+                if record.is_transactional:
+                    opened.setdefault(record.producer_id, []).append(len(found))
+                found.append(record)
+        producers = np.fromiter(opened, np.int64, len(opened))
+        for row in np.flatnonzero(_is_control(heads) & np.isin(heads[buffers.PRODUCER_ID], producers)).tolist():
+            marker, producer = int(heads[buffers.BASE_OFFSET][row]), int(heads[buffers.PRODUCER_ID][row])
+            ended = [at for at in opened[producer] if found[at].offset < marker]
+            opened[producer] = [at for at in opened[producer] if found[at].offset > marker]
+            for at in ended:
+                found[at] = found[at]._replace(marker_offset=marker, marker_ms=int(heads[buffers.MAX_TIMESTAMP][row]))
+    return found
+
+
+def _named(block: RecordBlock, offsets: _Offsets) -> Iterator[KeyRecord]:
+    heads, recs = block.heads.numpy(), block.recs.numpy()
+    for row in np.flatnonzero(among(recs[buffers.OFFSET], offsets)).tolist():
+        of = recs[buffers.BATCH][row]
+        yield KeyRecord(
+            int(recs[buffers.OFFSET][row]), block.key(row) or b"", int(heads[buffers.PRODUCER_ID][of]),
+            int(recs[buffers.TIMESTAMP][row]), bool(heads[buffers.ATTRIBUTES][of] & TRANSACTIONAL),
+        )  # fmt: skip

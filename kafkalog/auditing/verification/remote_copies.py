@@ -11,15 +11,14 @@ from collections.abc import Iterator, Set
 from dataclasses import replace
 
 from kafkalog.auditing.partition import PartitionAudit, located, moving_finding
+from kafkalog.auditing.side_files import epochs_of_copy
 from kafkalog.auditing.verification.accounting import FileFacts, account_side_file
 from kafkalog.auditing.verification.segment_check import SegmentTask, VerifyOptions, check_segment
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import FileKind
-from kafkalog.files.opening import read_small
 from kafkalog.files.packed_segments import owner_of_part
 from kafkalog.findings import Finding
-from kafkalog.kafka.checkpoint import leader_epochs
 from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 from kafkalog.log_dirs.moving import Movement
 from kafkalog.log_dirs.remote_segments import RemoteSegment, Tier
@@ -48,7 +47,7 @@ def check_copies(partition: PartitionAudit, options: VerifyOptions) -> Iterator[
     for one in tier.segments:
         items = [
             *_of_segment(directory, tier, one, read, options),
-            *(located(found, directory) for found in _compared_epochs(partition, one) if one in tier.copied),
+            *(located(found, directory) for found in epochs_of_copy(partition, one) if one in tier.copied),
         ]
         unread = {item.file for item in items if isinstance(item, Finding) and is_not_read(item)}
         vanished = [path for path in unread if not exists(path)]
@@ -120,43 +119,3 @@ def _read_alone(directory: PartitionDirectory, kind: FileKind, path: str) -> Ite
     except UnreadableError as error:
         rows = [not_read(path, error)]
     yield from (located(item, directory) for item in rows if isinstance(item, Finding))
-
-
-def _compared_epochs(partition: PartitionAudit, one: RemoteSegment) -> Iterator[Finding]:
-    """Compare a copy's leader epochs with those of the log's batches: each that it has, from where it begins.
-
-    RemoteLogManager copies those that begin up to the segment's end: later ones are of another segment's object.
-    """
-    path = dict(one.side_files).get(".leader_epoch_checkpoint")
-    if path is None:
-        return
-    try:
-        read = leader_epochs(read_small(path))
-    except UnreadableError as error:
-        yield not_read(path, error)
-        return
-    for line, text in read.wrong:
-        yield Finding.of("checkpoint-malformed", path, f"line {line}: {text}")
-    entries = [(row.epoch, row.start_offset) for row in read.rows]
-    later = next((entry for entry in entries if entry[1] > one.end_offset), None)
-    if later is not None:
-        yield Finding.of(
-            "leader-epochs-mismatch", path,
-            f"epoch {later[0]} begins at offset {later[1]}, after the segment's end {one.end_offset}: these are the"
-            " leader epochs of another segment",
-            offset=later[1], found=later[0],
-        )  # fmt: skip
-        return
-    runs = [(epoch, first) for epoch, first in partition.epochs if epoch >= 0 and first <= one.end_offset]
-    inside = [run for run in runs if run[1] > one.start_offset]
-    inside += [(epoch, one.start_offset) for epoch, first in runs if first <= one.start_offset][-1:]
-    for epoch, first in inside:
-        known = [start for other, start in entries if other == epoch]
-        if not known or known[0] > first:
-            found = f"begins at offset {known[0]}" if known else "is missing"
-            yield Finding.of(
-                "leader-epochs-mismatch", path,
-                f"batches from offset {first} on have epoch {epoch}, but it {found} in the copy's leader epochs",
-                offset=first, needed=epoch,
-            )  # fmt: skip
-            return

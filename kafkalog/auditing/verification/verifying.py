@@ -166,7 +166,8 @@ def _outcomes(
     for replicas in grouped(logs, lambda log: log.name).values():
         if len(replicas) > 1:
             pairs = [(log.node, log.partition) for log in replicas]
-            for finding in outcomes_of_replicas(pairs, coordinator, metadata, options.limits):
+            outcomes = outcomes_of_replicas(pairs, coordinator, metadata, options.limits)
+            for finding in chain(outcomes.transactions(), outcomes.keys()):
                 node = next(log.node.node_id for log in replicas if log.partition.directory.log == finding.log)
                 result.tell([finding], node)
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cleaned_replicas import write_differing
 from in_shares import judged, same
 from kafkalog.auditing.side_files.txn_indexes import Aborts
 from kafkalog.columns.table import NONE, Columns
@@ -48,6 +49,16 @@ def test_each_check_of_the_whole_log_finds_something(tmp_path: Path) -> None:
         codes |= {code for code in ("txn-index-mismatch", "log-cut-short", "checkpoint-ahead")
                   if any(f"'{code}'" in row for row in rows["findings"])}  # fmt: skip
     assert codes == {"txn-index-mismatch", "log-cut-short", "checkpoint-ahead"}
+
+
+def test_replicas_that_give_different_records(tmp_path: Path) -> None:
+    """Keys are compared once for all shares; which of their transactions are contradicted, each share knows."""
+    for code, roots in write_differing(tmp_path).items():
+        paths = [str(root) for root in roots]
+        rows, _ = judged(paths, 3)
+        assert any(f"'{code}'" in row for row in rows["findings"])
+        assert any("'contradicted'" in row for row in rows["transactions"]) == code.startswith("record-")
+        same(paths, 3)
 
 
 @st.composite

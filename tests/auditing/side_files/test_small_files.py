@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from invoke import in_full
+from invoke import in_full, kafkalog
 from kafkalog.auditing.starting import fate_of
 from official import FIXTURES, materialize
 from verified import serious, verified

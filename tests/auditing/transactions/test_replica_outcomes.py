@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import permutations
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
 import build
+from cleaned_replicas import ABORTED, LOG, TAIL, U7, P, Written, write, write_adopted, write_decisions
+from kafkalog.auditing.incidents.runner import incidents_of_audit
 from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.starting.restorable import CanGoOn, _by_leader, _Foreseen
 from kafkalog.auditing.transactions import AuditOptions, audit_rows
@@ -17,53 +19,8 @@ from kafkalog.auditing.verification import VerifyOptions, verify
 from kafkalog.findings import Finding, Severity
 from kafkalog.folds import fold
 from kafkalog.tables.audit_tables import TRANSACTIONS
-from state_topic import value, write_state
 
-P = 9  # the producer of transactions
 DAY = 86_400_000
-
-
-class Written(NamedTuple):
-    """A batch of one record, or a marker: `ends` says which one."""
-
-    offset: int
-    key: str = ""
-    value: str | None = None
-    producer: int = -1
-    ends: str = ""
-    later: int = 0
-
-    @property
-    def as_bytes(self) -> bytes:
-        time = build.TIME + self.later
-        fields = {"base_offset": self.offset, "base_timestamp": time, "max_timestamp": time}
-        if self.ends:
-            kind = int(self.ends == "commit")
-            return build.marker(kind, producer_id=self.producer, producer_epoch=0, **fields)
-        if self.producer >= 0:
-            fields |= {"attributes": build.TRANSACTIONAL, "producer_id": self.producer, "producer_epoch": 0}
-            fields["base_sequence"] = self.offset
-        content = None if self.value is None else self.value.encode()
-        return build.batch(build.record(content, self.key.encode()), **fields)
-
-
-TAIL = [Written(8, "u5", "e"), Written(9, "u6", "f")]
-LOG = [Written(1, "u1", "a"), Written(2, "u2", "b"), Written(6, "u3", "c"), Written(7, "u4", "d")]
-U7 = Written(0, "u7", "alive")
-
-
-def write(root: Path, batches: Iterable[Written], cleaned: int | None = 8, base: int = 8) -> Path:
-    """Write a broker's directory with one partition of two segments; below `cleaned` the cleaner has been."""
-    folder = root / "users-0"
-    folder.mkdir(parents=True)
-    rows = list(batches)
-    for start, stop in ((0, base), (base, 1 << 40)):
-        some = b"".join(one.as_bytes for one in rows if start <= one.offset < stop)
-        (folder / f"{start:020}.log").write_bytes(some)
-    (root / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={root.name[-1]}\n")
-    if cleaned is not None:
-        (root / "cleaner-offset-checkpoint").write_text(f"0\n1\nusers 0 {cleaned}\n")
-    return root
 
 
 def told(*roots: Path) -> list[Finding]:
@@ -133,6 +90,32 @@ def test_a_tombstone_that_is_still_there_is_named(tmp_path: Path) -> None:
     two = write(tmp_path / "2", [U7, *LOG, *TAIL])
 
     assert "The tombstone is at offset 5 there" in only(one, two).message
+
+
+def test_of_three_replicas_each_wrong_one_is_told(tmp_path: Path) -> None:
+    """One has the deleted key, another an older record of it, or the same: which ones to rebuild, and from which."""
+    for name, third in (("older", Written(0, "u7", "old")), ("same", Written(3, "u7", "alive"))):
+        rows = [[*LOG, *TAIL], sorted([*LOG, *TAIL, Written(3, "u7", "alive")]), sorted([third, *LOG, *TAIL])]
+        roots = [write(tmp_path / name / str(number), one) for number, one in enumerate(rows, 1)]
+        found = told(*roots)
+
+        assert [(one.code, one.offset, one.needed, one.log) for one in found] == [
+            ("key-deleted-on-one", 3, "broker 1", f"{root}/users-0") for root in roots[1:]
+        ]
+        assert f"alive{' by an older record' * (name == 'older')} on broker 3" in found[1].message
+        for order in permutations(roots):
+            assert [one.message for one in told(*order)] == [one.message for one in found]
+
+
+def test_several_replicas_without_a_record_are_named(tmp_path: Path) -> None:
+    """Two have deleted the key: each of them may be what the third one is made from."""
+    roots = [write(tmp_path / str(number), [*LOG, *TAIL]) for number in (1, 3)]
+    [incident] = incidents_of_audit(audit([*map(str, roots), str(write(tmp_path / "2", [U7, *LOG, *TAIL]))]))
+    said = " ".join([incident.title, *(one.text for one in incident.steps)])
+
+    assert "is deleted on broker 1 and broker 3 and alive on broker 2" in said
+    assert "broker 1 and broker 3 have what is right" in said
+    assert "start broker 2 while broker 1 or broker 3 leads users-0" in said
 
 
 @pytest.mark.parametrize(
@@ -231,8 +214,6 @@ def test_a_log_of_too_many_keys_is_said_and_not_compared(tmp_path: Path, monkeyp
 
 # Transactions.
 
-ABORTED = [Written(0, "u7", "aborted", P), *LOG, *TAIL]
-
 
 def test_a_transaction_without_the_marker_that_another_cleaner_removed_is_open_for_ever(tmp_path: Path) -> None:
     """The cleaner goes no further than the first open transaction: where the record is gone, the marker had come."""
@@ -252,20 +233,10 @@ def test_a_transaction_is_open_legally_where_the_marker_is_still_to_come(tmp_pat
     assert [found.code for found in told(one, two)] == ["transaction-open-on-one"] * (marker == 5)
 
 
-def _adopted(root: Path) -> tuple[Path, Path]:
-    """Two replicas, the second of which has an aborted record in the next committed transaction."""
-    later = [Written(3, "u8", "committed", P), Written(4, producer=P, ends="commit", later=40_000)]
-    one = write(root / "1", sorted([*later, *LOG, *TAIL]))
-    two = write(root / "2", sorted([Written(0, "u7", "aborted", P), *later, *LOG, *TAIL]))
-    return one, two
-
-
 def test_an_aborted_record_in_the_next_committed_transaction_is_told_by_the_coordinator(tmp_path: Path) -> None:
     """Its records have an abort between the record and the marker that ended it."""
-    one, two = _adopted(tmp_path)
-    listed = [("users", [0])]
-    states = [value(state, P, 0, listed, build.TIME + 1000 * at) for at, state in enumerate((1, 3, 5))]
-    write_state(one, *(("bill-1", state) for state in states))
+    one, two = write_adopted(tmp_path)
+    write_decisions(one, 1, 3, 5)
 
     found = only(one, two)
 
@@ -278,7 +249,7 @@ def test_an_aborted_record_in_the_next_committed_transaction_is_told_by_the_coor
 
 def test_without_the_coordinator_both_causes_are_named(tmp_path: Path) -> None:
     """The record may have been deleted, or aborted: its cleaner removes it for both."""
-    found = only(*_adopted(tmp_path))
+    found = only(*write_adopted(tmp_path))
 
     assert found.code == "key-deleted-on-one"
     assert "after its tombstone, or because its transaction was aborted" in found.message
@@ -379,11 +350,8 @@ def _open_at(rows: Sequence[Written], offset: int) -> bool:
 
 def test_what_another_replica_or_the_coordinator_contradicts_is_not_proved(tmp_path: Path) -> None:
     """The transaction that took in the aborted record; the same of the other replica is as sure as before."""
-    one, two = _adopted(tmp_path)
-    listed = [("users", [0])]
-    write_state(
-        one, *(("bill-1", value(state, P, 0, listed, build.TIME + 1000 * at)) for at, state in ((0, 1), (1, 3)))
-    )
+    one, two = write_adopted(tmp_path)
+    write_decisions(one, 1, 3)
     rows = [
         dict(zip(TRANSACTIONS.names, row, strict=True))
         for row in audit_rows(audit([str(one), str(two)]), TRANSACTIONS.name)
@@ -394,9 +362,12 @@ def test_what_another_replica_or_the_coordinator_contradicts_is_not_proved(tmp_p
 
 
 def test_brokers_can_go_on_but_it_matters_who_leads(tmp_path: Path) -> None:
-    """What replicas give otherwise is the first reason; of replicas that give the same there is none."""
-    one, two = write(tmp_path / "1", [*LOG, *TAIL]), write(tmp_path / "2", [U7, *LOG, *TAIL])
-    [cluster] = audit([str(one), str(two)]).clusters
+    """What each leader gives otherwise is the first reason; of replicas that give the same there is none."""
+    opened = sorted([*ABORTED, Written(5, "u7")])
+    roots = [
+        write(tmp_path / str(number), rows) for number, rows in enumerate(([*LOG, *TAIL], [U7, *LOG, *TAIL], opened), 1)
+    ]
+    [cluster] = audit([*map(str, roots)]).clusters
     unlike, alike = (_Foreseen(unlike=list(_by_leader(findings))) for findings in (cluster.findings, ()))
     for foreseen in (unlike, alike):
         foreseen.add("broker", "starts", "starts")
@@ -405,7 +376,12 @@ def test_brokers_can_go_on_but_it_matters_who_leads(tmp_path: Path) -> None:
     assert alike.answer().word is CanGoOn.YES
     assert unlike.answer().word is CanGoOn.BUT
     said = unlike.answer().reasons
-    assert said.startswith("in users-0 it matters who leads: Key 'u7' (offset 0) is deleted on broker 1")
+    assert said.startswith("in users-0 it matters who leads: ")
+    for what in (
+        "With broker 2 as leader the deleted key comes back",
+        "With broker 3 as leader read_committed consumers stop",
+    ):
+        assert what in said
 
 
 def test_a_crowd_of_open_transactions_is_counted_and_sorted_once(
