@@ -548,8 +548,8 @@ class IncidentsRow(TypedDict):
         "open-on-one", "partition-twice", "administrator", "late-data", "foreign-marker", "takeover", "timeout",
         "client", "cleaner-stopped", "partition-uncleanable", "future-timestamp", "past-timestamp", "open-transaction",
         "objects-missing", "copies-fail", "given-up", "tiered-copy-pending", "indexes", "checkpoints", "broker-stops",
-        "broker-start", "partitions-absent", "directory-absent", "not-read", "evidence-changed", "move-interrupted",
-        "wrong-line", "cluster-ids", "topic-ids", "not-as-written",
+        "directory-offline", "broker-start", "partitions-absent", "directory-absent", "not-read", "evidence-changed",
+        "move-interrupted", "wrong-line", "cluster-ids", "topic-ids", "not-as-written",
     ] | None
     severity: Literal["note", "warning", "error"]
     certainty: Literal["proved", "unless-copied-while-running", "damage-between", "contradicted", "possible"] | None
