@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from invoke import Ended, kafkalog
+from invoke import Ended, unwrapped
 from official import FIXTURES, materialize
 
 __all__ = ["CodeCase", "Evidence", "Heard", "case_of", "copied", "heard", "partition", "several", "written"]
@@ -88,7 +88,7 @@ def heard(evidence: Evidence) -> Heard:
 
 def _ran(*arguments: str, folder: Path) -> Ended:
     """Run a command there; the folder's own path, another one each time, is FOLDER."""
-    ended = kafkalog(*arguments, cwd=folder)
+    ended = unwrapped(*arguments, cwd=folder)
     assert ended.status in (0, 1, 3), ended.err
     return replace(ended, out=ended.out.replace(os.fsencode(os.path.realpath(folder)), b"FOLDER"))
 

@@ -87,8 +87,13 @@ def kafkalog(
 
 def in_full(*arguments: str | Path, **options: Any) -> Ended:
     """Run `kafkalog` with ``--full``, and no line of its report is wrapped."""
+    return unwrapped(*arguments, "--full", **options)
+
+
+def unwrapped(*arguments: str | Path, **options: Any) -> Ended:
+    """Run `kafkalog`, and no line of its report is wrapped."""
     with mock.patch("kafkalog_cli.render.report_forms.PAPER", 1_000_000):
-        return kafkalog(*arguments, "--full", **options)
+        return kafkalog(*arguments, **options)
 
 
 @contextlib.contextmanager
