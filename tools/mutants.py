@@ -905,12 +905,6 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "self.names is not NameChoice.KEEP",
             "redaction/test_new_names.py redaction",
         ),
-        Mutant(
-            "redaction/new_names.py:coordinator_partition",
-            "(found & 0x7FFFFFFF) % partitions",
-            "found % partitions",
-            "redaction/test_new_names.py redaction",
-        ),
     ),
     "Which ceilings are there?": (
         Mutant(

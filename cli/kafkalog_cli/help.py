@@ -14,7 +14,8 @@ __all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
 # The long names of all options, group by group; a test holds that none is missing.
 GROUPS: Final = {
     "Selection": (
-        "files", "input", "topic", "partition", "producer-id", "transactional-id", "group", "outcome", "state", "lost",
+        "files", "input", "topic", "partition", "producer-id", "transactional-id", "group", "outcome", "state",
+        "prepared", "lost",
         "view", "at", "from", "offset", "since", "until", "key", "header", "value", "value-regex", "null-value",
         "control-only", "limit", "max-count", "max-bytes", "include", "incident",
     ),
@@ -35,7 +36,7 @@ GROUPS: Final = {
     "Output": (
         "plan", "nights", "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii",
         "format", "table", "all", "count", "files-with-matches", "findings", "full", "tz", "columns", "csv-safe",
-        "dialect", "raw", "names", "names-map", "damaged", "output", "overwrite", "reading", "fail-on", "exit-zero",
+        "dialect", "raw", "redact", "names", "names-map", "damaged", "output", "overwrite", "reading", "fail-on", "exit-zero",
     ),
     "Limits": (
         "since-audit", "prune", "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes",

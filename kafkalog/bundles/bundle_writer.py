@@ -150,6 +150,10 @@ class TarSink:
         for name, text in ((BUNDLE_README, readme), (BUNDLE, manifest.text())):
             data = text.encode()
             self.put(name, [data], len(data), None, "")
+        self.end()
+
+    def end(self) -> None:
+        """Write the end of the tar, after the last file."""
         self._write(bytes(2 * _BLOCK))
 
 

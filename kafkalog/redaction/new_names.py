@@ -12,10 +12,11 @@ from enum import StrEnum
 from typing import Final
 
 from kafkalog.errors import UnsupportedError
+from kafkalog.kafka.internal_topics import coordinator_partition
 from kafkalog.redaction.keyed_bytes import KeyedBytes
 from kafkalog.segments.internal_blocks import TOPICS
 
-__all__ = ["NameChoice", "NameKind", "NewNames", "coordinator_partition"]
+__all__ = ["NameChoice", "NameKind", "NewNames"]
 
 _TRIES: Final = 1 << 14  # of letters and digits, then as many of any printable character
 _PRINTABLE: Final = bytes(33 + number % 94 for number in range(256))
@@ -39,19 +40,6 @@ class NameKind(StrEnum):
     HOST = "host"
     HEADER = "header"
     CLUSTER = "cluster"
-
-
-def coordinator_partition(name: bytes, partitions: int) -> int:
-    """Return the partition of the coordinator's topic that has a group's or a transactional id's records.
-
-    It is Java's String.hashCode without its sign, modulo the number of partitions (TransactionStateManager and
-    GroupCoordinatorService, ``partitionFor``).
-    """
-    units = name.decode("utf-8", "replace").encode("utf-16-be")
-    found = 0
-    for at in range(0, len(units), 2):
-        found = (31 * found + (units[at] << 8 | units[at + 1])) & 0xFFFFFFFF
-    return (found & 0x7FFFFFFF) % partitions
 
 
 class NewNames:
@@ -82,15 +70,19 @@ class NewNames:
         return known
 
     def _new(self, kind: NameKind, name: bytes) -> bytes:
-        wanted = {total: coordinator_partition(name, total) for total in self._partitions.get(kind, ())}
+        wanted = {total: _partition(name, total) for total in self._partitions.get(kind, ())}
         for number in range(2 * _TRIES):
             letters = _LETTERS if number < _TRIES or kind is NameKind.TOPIC else _PRINTABLE
             made = self._keyed[kind].digest(number.to_bytes(2, "big") + name, len(name)).translate(letters)
             if made == name or made in self._taken[kind]:
                 continue
-            if all(coordinator_partition(made, total) == partition for total, partition in wanted.items()):
+            if all(_partition(made, total) == partition for total, partition in wanted.items()):
                 return made
         raise UnsupportedError(
             f"no other name of {len(name)} bytes is left for a {kind.value} that Kafka's hash gives the same partition:"
             f" keep names with --names {NameChoice.KEEP}"
         )
+
+
+def _partition(name: bytes, total: int) -> int:
+    return coordinator_partition(name.decode("utf-8", "replace"), total)  # as Kafka reads a name from a message

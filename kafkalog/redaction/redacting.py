@@ -11,7 +11,7 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -27,6 +27,7 @@ from kafkalog.bundles.bundle_manifest import (
     BUNDLE_REMOTE,
     BundleFile,
     BundleManifest,
+    Cut,
     LeftOut,
     is_bundle,
     manifest_of,
@@ -157,10 +158,11 @@ class _Redacting:
         self._contents = Contents(salt, self._names)
         self._side = SideBytes(self._names)
         self._tables: dict[str, BinaryIO] = {}
+        self._homes: dict[str, str] = {}  # of the log directories, by their names in the original
 
     def node(self, place: str, name: str) -> None:
         """Write a log directory, or a partition's directory that was given alone."""
-        self.done.nodes[place] = f"{BUNDLE_DATA}/{name}"
+        self.done.nodes[place] = self._homes[os.path.basename(place.rstrip("/"))] = f"{BUNDLE_DATA}/{name}"
         entries = _sorted(place)
         own = os.path.basename(os.path.abspath(place))
         if recognized(open_tree(place), own, entries) is DirectoryKind.PARTITION:
@@ -198,8 +200,13 @@ class _Redacting:
         return done
 
     def _manifest(self, original: BundleManifest | None) -> BundleManifest:
-        """Return the manifest. Sentences and selections of the original have names in them, and do not leave."""
+        """Return the manifest. Sentences and selections of the original have names in them, and do not leave.
+
+        What an audit asks of it does: what was cut, what was left out on purpose, and the newest time.
+        """
         done = self.done
+        cuts, left_out, selection, moment = self._carried_over(original)
+        files = [file._replace(cut=cuts.get(file.path)) for file in done.files]
         redacted = {
             "names": self._choice.names.value,
             "damaged": self._choice.damaged.value,
@@ -216,22 +223,56 @@ class _Redacting:
         }
         created = datetime.now(UTC).isoformat(timespec="seconds")
         return BundleManifest(
-            VERSION, created, {}, [], done.files, done.left_out, [], {}, redacted, f"kafkalog txn-audit {BUNDLE_DATA}"
-        )
+            VERSION, created, selection, [], files, [*left_out, *done.left_out], [], moment, redacted,
+            f"kafkalog txn-audit {BUNDLE_DATA}",
+        )  # fmt: skip
+
+    def _carried_over(
+        self, original: BundleManifest | None
+    ) -> tuple[dict[str, Cut], list[LeftOut], dict[str, int], dict[str, int]]:
+        """Return what the original's manifest says in numbers, under the new names."""
+        if original is None:
+            return {}, [], {}, {}
+        cuts = {self._renamed(file.path): file.cut for file in original.files if file.cut is not None}
+        left_out = [
+            LeftOut("", "it was left out of the bundle before", path)
+            for one in original.left_out
+            if (path := self._renamed(one.path))
+        ]
+        names = ("partitions_kept", "partitions_there")
+        return cuts, left_out, _numbers(original.selection, names), _numbers(original.moment, ("now_ms",))
+
+    def _renamed(self, path: str) -> str:
+        """Return where a file or a partition of the original is now; empty for what has no place."""
+        data, _, rest = path.partition("/")
+        node, _, rest = rest.partition("/")
+        folder, _, name = rest.partition("/")
+        home = self._homes.get(node)
+        if data != BUNDLE_DATA or home is None or (name and not _name_passes(name, parse_name(name).kind)):
+            return ""
+        renamed = self._folder(folder)
+        return "" if renamed is None else f"{home}/{renamed}{'/' if name else ''}{name}"
 
     # One partition.
 
-    def _partition(self, place: str, name: str, home: str) -> None:
+    def _folder(self, name: str) -> str | None:
+        """Return the new name of a partition's directory, None for one of another name."""
         named = partition_name(name)
         if named is None:
-            self.leave_out(f"{home}/(a directory)", "it is not the directory of a partition")
-            return
+            return None
         topic = _text(self._names.of(NameKind.TOPIC, named.topic.encode("utf-8", "surrogateescape")))
         aside = ""
         if named.suffix:
             match = _PUT_ASIDE.search(name)
             aside = match[0] if match is not None else f".{'0' * 32}{named.suffix}"
-        folder = f"{home}/{topic}-{named.partition}{aside}"
+        return f"{topic}-{named.partition}{aside}"
+
+    def _partition(self, place: str, name: str, home: str) -> None:
+        renamed, named = self._folder(name), partition_name(name)
+        if renamed is None or named is None:
+            self.leave_out(f"{home}/(a directory)", "it is not the directory of a partition")
+            return
+        folder = f"{home}/{renamed}"
         places: dict[str, Places] = {}
         try:
             entries = _sorted(place)
@@ -327,6 +368,11 @@ class _Redacting:
         if table not in self._tables:
             self._tables[table] = open(self._out / table, "xb")  # noqa: SIM115  # closed at the end
         self._tables[table].write(json.dumps(row).encode() + b"\n")
+
+
+def _numbers(said: Mapping[str, Any], names: Collection[str]) -> dict[str, int]:
+    """Return what is a number of what a manifest says."""
+    return {name: said[name] for name in names if isinstance(said.get(name), int)}
 
 
 class _Sparse:

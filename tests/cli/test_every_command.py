@@ -33,7 +33,6 @@ ARGUMENTS: Final[dict[str, Arguments]] = {
     "extract": lambda data, folder: ("--format", "ndjson", "-o", folder / "records.ndjson", data),
     "find": lambda data, _: ("--offset", "0", data),
     "history": lambda _, folder: (folder / "nights",),
-    "redact": lambda data, folder: (data, "-o", folder / "sent"),
     "report": lambda _, folder: (folder / "nights" / "1",),
     "salvage": lambda data, folder: (segment(data), "-o", folder / "whole.log"),
     "show": lambda data, _: (f"{segment(data)}@0",),
@@ -67,12 +66,9 @@ def test_fixtures_of_many_kinds_are_tried() -> None:
 
 
 # A format in which each command that has -o writes a file, where that is not ndjson, and a table of it.
-FORMS: Final = {"collect": "", "report": "markdown", "salvage": "ndjson"}  # a bundle has none: its name says it
-FILES: Final = {"collect": "out.tar"}
+FORMS: Final = {"collect": "", "redact": "", "report": "markdown", "salvage": "ndjson"}  # a bundle's name says it
+FILES: Final = {"collect": "out.tar", "redact": "out.tar"}
 TABLES: Final = {"dump": ("--table", "batches")}
-
-
-TO_A_FOLDER: Final = {"redact"}  # they write no file
 
 
 def commands_with_output() -> list[str]:
@@ -80,9 +76,7 @@ def commands_with_output() -> list[str]:
     context = click.Context(cli)
     commands = {name: cli.get_command(context, name) for name in cli.list_commands(context)}
     return sorted(
-        name
-        for name, command in commands.items()
-        if command and name not in TO_A_FOLDER and any("-o" in one.opts for one in command.params)
+        name for name, command in commands.items() if command and any("-o" in one.opts for one in command.params)
     )
 
 

@@ -164,7 +164,9 @@ FIRST = [
     First("redact empty -o never", 3, "", "no log directory in it"),
     First("redact data -o logs", 2, "", "exists already; give a new name"),
     First("redact data -o data/inside", 2, "", "is in the input directory"),
-    First("redact data -o -", 2, "", "redact writes a directory: name it with -o"),
+    First("redact data -o sent.tar", 0, "", "no key, value or header value of the original is in it"),
+    First("collect --redact data -o collected.tar.zst", 0, "", "no key, value or header value of the original is in it"),
+    First("collect --names keep data -o never", 2, "", "--names, --names-map, --damaged and --max-batch-bytes need"),
     First("redact data -o map --names-map map/names.json", 2, "", "the names stay at home"),
     # The program.
     First("explain hangng", 2, "", "Did you mean 'hanging'?"),

@@ -63,16 +63,20 @@ DIFFER = {
     "--at": {"type", "help"},  # an offset or a time; of what consumers were given, a time
     "--by": {"help"},  # what goes from left to right; a length of time
     "--format": {"help"},  # what is the default
+    "--group": {"help"},  # what bears on it; its rows
     "--incident": {"help"},
+    "--max-bytes": {"type", "help"},  # of a bundle; of each segment, as the official tool has it
     "--now": {"help"},  # of an audit; of what is due to be deleted
     "--output": {"help"},  # what is written
     "--overwrite": {"help"},  # what may be replaced
     "--producer-id": {"arity", "help"},  # some rows of an audit; one producer's batches
+    "--since": {"help"},  # where logs are cut; which records
     "--split-bytes": {"help"},
     "--state": {"help"},  # of a transaction; of the coordinator's record
     "--table": {"help"},  # what is the default
     "--topic": {"arity", "help"},  # one pattern where one is drawn
     "--transactional-id": {"arity", "help"},  # as above
+    "--until": {"help"},  # as --since
 }
 
 

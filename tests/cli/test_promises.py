@@ -74,8 +74,7 @@ CALLS: Final = {
 }
 WITH_VERDICT: Final = {"txn-audit", "verify", "diff"}  # the first word of what people read
 FOR_PEOPLE: Final = {"table", "markdown"}
-ALWAYS_TO_A_FILE: Final = {"redact", "salvage"}
-TO_A_FOLDER: Final = {"redact"}  # and nothing to standard output
+ALWAYS_TO_A_FILE: Final = {"salvage"}
 IN_PART: Final = {"show"}  # it reads what is at one position
 
 
@@ -176,11 +175,11 @@ def is_tried(hazard: Hazard, call: str, form: str) -> bool:
         return False
     if hazard.name == "a damaged manifest":
         return CALLS[call].part != PROVENANCE  # which is read alone
-    if hazard.name == "a full disk" and (form == "segment" or call in TO_A_FOLDER):
+    if hazard.name == "a full disk" and form == "segment":
         return False  # a directory goes to no device
     if hazard.name == "an output that is there":
         return option(call, "-o") is not None
-    return hazard.name != "a closed pipe" or not (needs_path(call, form) or call in TO_A_FOLDER)
+    return hazard.name != "a closed pipe" or not needs_path(call, form)
 
 
 def tried() -> Iterator[tuple[Hazard, str, list[str]]]:

@@ -38,13 +38,20 @@ from kafkalog_cli.options import (
 )
 from kafkalog_cli.output import STDOUT, Target, is_terminal, say
 from kafkalog_cli.params import SIZE, TIME, TIMES
+from kafkalog_cli.redacted_output import (
+    ARCHIVES,
+    RedactionAsked,
+    is_folder,
+    private_folder,
+    redaction_options,
+    write_redacted,
+)
 
 if TYPE_CHECKING:
     from kafkalog.queries.collecting import Collected, Collection
 
 __all__ = ["collect"]
 
-_ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst")
 _OTHERS: Final = (".zip", ".7z", ".zst", ".gz", ".xz", ".bz2", ".lz4")
 _SHOWN: Final = 10  # lines of one kind
 
@@ -95,34 +102,40 @@ _chosen_options = as_one(
 @click.option("--plan", "plan_only", is_flag=True, help="Show what would be copied, and write nothing.")
 @click.option("--max-bytes", type=SIZE, help="Write nothing if the files have more bytes than this.")
 @output_options("The bundle: a directory, or a file that ends in .tar, .tar.gz or .tar.zst.", folders=True, csv=False)
+@click.option("--redact", "is_redacted", is_flag=True,
+              help="Leave keys, values, credentials and names out, as kafkalog redact does.")  # fmt: skip
+@redaction_options
 @remote_options
 @jobs_option
 @unpacked_option
 def collect(
-    paths: tuple[str, ...], chosen: _Chosen, plan_only: bool, max_bytes: int | None, target: Target, jobs: int | None
+    paths: tuple[str, ...], chosen: _Chosen, plan_only: bool, max_bytes: int | None, target: Target,
+    is_redacted: bool, asked: RedactionAsked, jobs: int | None,
 ) -> int:  # fmt: skip
     """Copy just the files under DIRs that a question needs to a bundle, which every command reads like a directory.
 
-    Standard output gets a .tar.zst. Keys, values and names are in a bundle as they are.
+    Standard output gets a .tar.zst. Without --redact keys, values and names are in a bundle as they are.
 
     \b
         kafkalog collect --plan --transactional-id billing-7 /var/lib/kafka
         kafkalog collect --transactional-id billing-7 -o billing-7.tar.zst /var/lib/kafka
-        kafkalog collect --incident 1 -o incident.tar.zst /copy/of/log.dirs
+        kafkalog collect --incident 1 --redact -o incident.tar.zst /copy/of/log.dirs
         kafkalog collect --since 2026-11-21T03:00:00Z --until 2026-11-21T04:00:00Z -o hour /copy/of/log.dirs
         kubectl exec POD -- kafkalog collect --topic orders -o - /var/lib/kafka > orders.tar.zst
         kafkalog txn-audit orders.tar.zst
     """
     _check(target, plan_only=plan_only)
+    if not is_redacted and asked != RedactionAsked():
+        raise click.UsageError("--names, --names-map, --damaged and --max-batch-bytes need --redact.")
     from kafkalog.queries.collecting import collect_files, plan_collection
     from kafkalog.queries.evidence import Asked
 
     paths = unpacked(paths)
-    if not plan_only:
+    if not plan_only and not is_redacted:
         _refuse_early(target, paths)
-    asked = Asked(chosen.narrowing, chosen.groups, chosen.incident)
+    question = Asked(chosen.narrowing, chosen.groups, chosen.incident)
     plan = plan_collection(
-        paths, asked, since=chosen.since, until=chosen.until, jobs=jobs, selection=chosen.said()
+        paths, question, since=chosen.since, until=chosen.until, jobs=jobs, selection=chosen.said()
     )  # fmt: skip
     outcome = Outcome(Severity.ERROR)
     if plan_only:
@@ -134,7 +147,17 @@ def collect(
             " shows what is large"
         )
     say(f"{many(plan.count, 'file', grouped=True)}, {size_text(plan.size)}, are copied")
-    if _is_folder(target):
+    if is_redacted:
+        from kafkalog.bundles.bundle_writer import FolderSink
+
+        with private_folder() as folder:
+            (folder / WORK).mkdir()
+            found = collect_files(plan, FolderSink(folder))
+            done = write_redacted(str(folder), target, [*paths], asked)
+        if done.unread:
+            outcome.unread()
+        return int(_ended(found.unread, outcome))
+    if is_folder(target):
         with _bundle_folder(target, paths) as folder:
             from kafkalog.bundles.bundle_writer import FolderSink
 
@@ -154,23 +177,18 @@ def _check(target: Target, *, plan_only: bool) -> None:
     path = target.path
     if path is None and not plan_only and is_terminal():
         raise click.UsageError("A bundle is no text: name it with -o, or send standard output to a file.")
-    if path is not None and not target.is_stream and not path.name.lower().endswith(_ARCHIVES):
+    if path is not None and not target.is_stream and not path.name.lower().endswith(ARCHIVES):
         ending = next((one for one in _OTHERS if path.name.lower().endswith(one)), None)
         if ending is not None:
             raise click.UsageError(
                 f"The suffix {ending!r} names no bundle: it is a directory, or a file that ends in"
-                f" {', '.join(_ARCHIVES)}."
+                f" {', '.join(ARCHIVES)}."
             )
-
-
-def _is_folder(target: Target) -> bool:
-    path = target.path
-    return path is not None and not target.is_stream and not path.name.lower().endswith(_ARCHIVES)
 
 
 def _refuse_early(target: Target, paths: Sequence[str]) -> None:
     """Refuse an output before anything is read, which may take hours."""
-    if target.path is not None and _is_folder(target):
+    if target.path is not None and is_folder(target):
         _begun_before(target.place(paths), target)
 
 
