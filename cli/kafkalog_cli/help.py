@@ -36,7 +36,8 @@ GROUPS: Final = {
     "Output": (
         "plan", "nights", "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii",
         "format", "table", "all", "count", "files-with-matches", "findings", "full", "tz", "columns", "csv-safe",
-        "dialect", "raw", "redact", "names", "names-map", "damaged", "output", "overwrite", "reading", "fail-on", "exit-zero",
+        "dialect", "raw", "redact", "names", "names-map", "damaged", "output", "overwrite", "reading",
+        "fail-on", "exit-zero",
     ),
     "Limits": (
         "since-audit", "prune", "jobs", "engine", "master", "split-bytes", "on-corrupt", "max-batch-bytes",

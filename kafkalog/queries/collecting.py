@@ -153,6 +153,7 @@ def plan_collection(
     begun = _now()
     clusters, refused = open_clusters(paths, every_copy=True)
     nodes = [node for cluster in clusters for node in cluster.nodes if not node.is_remote_alone]
+    nodes.sort(key=lambda node: (node.node_id or "", node.home))  # the order of the inputs says nothing
     ended = _now()
     if not nodes:
         raise UnreadableError("; ".join(f"{one.file}: {one.message}" for one in refused) or "nothing is here")

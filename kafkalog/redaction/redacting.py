@@ -19,7 +19,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from kafkalog.auditing.topics import cluster_metadata
+from kafkalog.auditing.topics import assigned_to, cluster_metadata
 from kafkalog.bundles.bundle_manifest import (
     BUNDLE,
     BUNDLE_DATA,
@@ -41,6 +41,7 @@ from kafkalog.files.recognition import DirectoryKind, partition_name, recognized
 from kafkalog.files.tree import DirectoryEntry
 from kafkalog.files.watch import watch
 from kafkalog.log_dirs.log_directory import LogDirectory, open_log_directory
+from kafkalog.log_dirs.nodes import node_number
 from kafkalog.log_dirs.walk import search
 from kafkalog.quantities import by_number
 from kafkalog.redaction.keyed_bytes import SALT_BYTES
@@ -156,7 +157,7 @@ class _Redacting:
         self._choice = choice
         self._names = NewNames(choice.names, salt, _partitions(nodes))
         self._contents = Contents(salt, self._names)
-        self._side = SideBytes(self._names)
+        self._side = SideBytes(self._names, _directories(nodes))
         self._tables: dict[str, BinaryIO] = {}
         self._homes: dict[str, str] = {}  # of the log directories, by their names in the original
 
@@ -416,6 +417,14 @@ def _partitions(nodes: list[LogDirectory]) -> dict[NameKind, tuple[int, ...]]:
             here = [one.partition for node in nodes for one in node.partitions if one.topic == topic]
             found[kind] = (_DEFAULT_PARTITIONS, max(here, default=0) + 1)  # an audit guesses the second
     return found
+
+
+def _directories(nodes: list[LogDirectory]) -> frozenset[str]:
+    """Return the ids of log directories that the metadata's records have: these pass there, too."""
+    metadata = cluster_metadata(nodes)
+    numbers = {number for node in nodes if (number := node_number(node.node_id)) is not None}
+    every = (one for number in numbers for one in assigned_to(metadata, number)) if metadata is not None else ()
+    return frozenset(one.directory for one in every if one.directory is not None)
 
 
 def _sorted(place: str) -> list[DirectoryEntry]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Final, Protocol
 
 from kafkalog.files.names import FileKind
@@ -38,10 +38,11 @@ _RESERVED: Final = bytes(8)  # how ids that Kafka reserves begin, as that of the
 
 
 class SideBytes:
-    """Makes side files anew by their kind."""
+    """Makes side files anew by their kind; `directories` are the ids of log directories that the metadata has."""
 
-    def __init__(self, names: NewNames) -> None:
+    def __init__(self, names: NewNames, directories: Collection[str]) -> None:
         self._names = names
+        self._directories = directories
         self._kinds: dict[FileKind, Callable[[bytes], bytes]] = {
             FileKind.OFFSET_CHECKPOINT: self._offsets,
             FileKind.LEADER_EPOCH_CHECKPOINT: self._epochs,
@@ -88,10 +89,13 @@ class SideBytes:
             key, equals, value = line.partition("=")
             if key == "cluster.id" and equals and _SEEN.match(value):
                 return f"{key}={self._cluster(value)}"
-            passes = {"directory.id": _is_id}.get(key, _is_number_text if key in _NUMBERS else None)
+            passes = {"directory.id": self._is_directory}.get(key, _is_number_text if key in _NUMBERS else None)
             return line if passes is not None and equals and passes(value) else None
 
         return _each_line(data, line_of, "iso-8859-1")
+
+    def _is_directory(self, text: str) -> bool:
+        return _is_id(text) or text in self._directories
 
     def _cluster(self, text: str) -> str:
         """Return a cluster's id, which may be any text of somebody's."""

@@ -187,10 +187,10 @@ def bulk_audit(
                 if log.directory.segments and not read.segments:
                     findings[log.cluster] += unseen(log.directory)
             for number, cluster in enumerate(clusters):
-                findings[number] += lost_directories(cluster.nodes)
                 pairs = zip(logs, judged.logs, strict=True)
                 reaches = [_reach_of(log, one) for log, one in pairs if log.cluster == number]
                 findings[number] += CommittedGroups(cluster.nodes, options.limits).told(reaches)
+                findings[number] += lost_directories(cluster.nodes)  # once all is read
             if plan.narrowing:
                 clusters, around, findings = _narrowed(plan.narrowing, clusters, around, findings, judged, logs)
             summary = _summary(clusters, refused, judged, findings)

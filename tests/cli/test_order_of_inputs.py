@@ -17,13 +17,13 @@ from unlike_replicas import NODES, write_unlike
 
 
 def of_directories() -> Iterator[click.Command]:
-    """The commands of the tree that take any number of log directories."""
+    """The commands of the tree that take any number of log directories; a bundle has its time in it."""
     context = click.Context(cli)
     for name in cli.list_commands(context):
         command = cli.get_command(context, name)
         assert command is not None
         inputs = next((one for one in command.params if isinstance(one, click.Argument) and one.nargs == -1), None)
-        if inputs is not None and ("DIR" in str(inputs.metavar) or name == "dump"):
+        if name != "collect" and inputs is not None and ("DIR" in str(inputs.metavar) or name == "dump"):
             yield command
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from build import TIME, batch, record
-from invoke import Ended, in_full, kafkalog
+from invoke import Ended, in_full, kafkalog, unwrapped
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.segments.readers import batches
 from metadata_topic import append_values, metadata_value
@@ -183,7 +183,7 @@ def test_a_directory_that_is_offline_by_the_metadata_is_told_by_each_command(dis
     without_leader(rest, one / LOG, ["B" * 21 + "A"])
     (one / MARK).unlink()
     (rest / MARK).rename(rest / LOCK)
-    verified, audited = (kafkalog(command, rest, one) for command in ("verify", "txn-audit"))
+    verified, audited = (unwrapped(command, rest, one) for command in ("verify", "txn-audit"))
 
     assert first_line(verified).startswith(f"SUSPICIOUS A broker works without {one}: broker 1 took the log directory")
     assert first_line(audited).startswith("BLOCKED")

@@ -24,6 +24,7 @@ __all__ = [
 ]
 
 _ID: Final = "topicidAAAAAAAAAAAAAAA"
+_UNASSIGNED: Final = "A" * 22  # of no directory
 _TOPIC: Final = 2  # the resource type of a ConfigRecord
 
 
@@ -131,7 +132,7 @@ def _topic(topic: str, replicas: list[int], leader: int) -> list[bytes]:
     partition = {
         "partitionId": 0, "topicId": _ID, "replicas": replicas, "isr": replicas, "removingReplicas": [],
         "addingReplicas": [], "leader": leader, "leaderEpoch": 0, "partitionEpoch": 0,
-        "directories": [_ID] * len(replicas),
+        "directories": [_UNASSIGNED] * len(replicas),
     }  # fmt: skip
     return [
         metadata_value("TopicRecord", {"name": topic, "topicId": _ID}),

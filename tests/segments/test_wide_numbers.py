@@ -58,7 +58,9 @@ def written(root: Path, *batches: bytes) -> Path:
 def test_a_batch_at_an_offset_that_no_log_has(offset: int, control: bool, tmp_path: Path) -> None:
     """It is one finding, and no part of a transaction; the batch after it continues the one before."""
     odd = (
-        build.marker(1, producer_id=7, producer_epoch=0) if control else build.batch(build.record(b"b"), **TRANSACTION)
+        build.marker(1, producer_id=7, producer_epoch=0)
+        if control
+        else build.batch(build.record(b"b"), **TRANSACTION, base_sequence=1)
     )
     first = build.batch(build.record(b"a"), **TRANSACTION, base_sequence=0)
     after = build.batch(build.record(b"c"), base_offset=1)

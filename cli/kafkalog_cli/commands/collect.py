@@ -22,7 +22,6 @@ from kafkalog.files.opening import read_small
 from kafkalog.narrowing import Narrowing
 from kafkalog.provenance import BEGUN, WORK, is_linked, mark, new_folder, parents_made, refusal
 from kafkalog.quantities import When, many, size_text
-from kafkalog_cli.audit_folder import locked_folder
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     as_one,
@@ -263,6 +262,8 @@ def _marked(place: Path) -> bytes:
 @contextlib.contextmanager
 def _bundle_folder(target: Target, paths: Sequence[str]) -> Iterator[Path]:
     """Give the directory that a bundle is written to. Raises OutputError if it can't be, UnsupportedError."""
+    from kafkalog_cli.audit_folder import locked_folder
+
     assert target.path is not None
     place = target.place(paths)
     try:

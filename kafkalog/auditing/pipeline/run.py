@@ -131,9 +131,9 @@ def audit(
             of_cluster = in_cluster.get(number, [])
             findings = [*around[number].findings, *judged.findings.get(number, ())]
             coordinator = around[number].coordinator
-            findings += lost_directories(cluster.nodes)
             groups = CommittedGroups(cluster.nodes, options.limits)
             findings += groups.told([log.partition for log in of_cluster])
+            findings += lost_directories(cluster.nodes)  # once all is read
             metadata, now = around[number].metadata, around[number].now
             audits.append(
                 ClusterAudit(

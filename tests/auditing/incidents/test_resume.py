@@ -122,7 +122,7 @@ def test_groups_of_a_log_that_is_gone_begin_where_the_broker_does(tmp_path: Path
 def test_what_is_skipped_names_the_transactions_around(tmp_path: Path) -> None:
     """An open transaction reaches over the damage."""
     about = {"attributes": build.TRANSACTIONAL, "producer_id": 7, "producer_epoch": 0}
-    write_log(tmp_path, batch(0, **about), batch(1, bad=True, **about), batch(2, **about))
+    write_log(tmp_path, *(batch(at, bad=at == 1, base_sequence=at, **about) for at in range(3)))
     commits(tmp_path, here=1)
     (text, _), *_ = resets(incident("records-unreadable", tmp_path))
 

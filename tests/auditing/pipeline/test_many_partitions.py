@@ -13,7 +13,7 @@ from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.auditing.verification import VerifyOptions, verify
 
-EACH = 1250  # calls of Python and C functions for a small partition that is in order
+EACH = 1300  # calls of Python and C functions for a small partition that is in order
 EACH_VERIFIED = 2250  # the same in a verification, which also reads every other file
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafkalog.auditing.transactions.surroundings import AuditOptions, Surroundings
+from kafkalog.bundles.bundle_inputs import FromBundle
 from kafkalog.certainty import Inputs
 
 
@@ -17,8 +18,8 @@ from kafkalog.certainty import Inputs
 def test_brokers_were_stopped_only_if_all_of_them_were(is_clean: bool, state_clean: bool, snapshot: bool) -> None:
     """A log has its end if its own broker and those of the state topic were stopped cleanly."""
     around = Surroundings(AuditOptions(snapshot=snapshot), False, 0, 0, 0, state_clean=state_clean)
-    node: Any = SimpleNamespace(clean_shutdown=is_clean)
-    directory: Any = SimpleNamespace(is_remote_alone=False)
+    node: Any = SimpleNamespace(clean_shutdown=is_clean, bundle=FromBundle())
+    directory: Any = SimpleNamespace(is_remote_alone=False, log="/d/t-0")
     otherwise = Inputs.ONE_MOMENT if snapshot else Inputs.COPIED
 
     assert around.inputs(node, directory) is (Inputs.STOPPED if is_clean and state_clean else otherwise)
