@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -19,8 +20,10 @@ _WORDS: Final = 4  # of the next step
 
 _PLAN: Final = frozenset({"Check", "End", "Save", "Verify"})  # how the steps of a plan begin
 
-_LAST: Final = frozenset({"a", "an", "and", "at", "before", "each", "for", "in", "it", "its", "of", "on", "or", "that",
-                          "the", "to", "until", "whether", "with"})  # words that end no sentence  # fmt: skip
+_LAST: Final = {  # words that end no sentence
+    *("a", "an", "and", "as", "at", "before", "each", "for", "in", "it", "its", "of", "on", "or", "that", "the", "to"),
+    *("until", "whether", "with"),
+}
 
 Row = Mapping[str, Any]
 
@@ -98,6 +101,11 @@ def _where(some: Sequence[Row]) -> str:
 
 
 def _who(some: Sequence[Row]) -> str:
+    if all(row["cause"] == "not-read" for row in some):  # who it is about is which file
+        files = dict.fromkeys(
+            os.path.basename(one["file"]) for row in some for one in row["events"] or () if one["file"]
+        )
+        return _first(list(files), len(files))
     ids = _named(some, "transactional_ids")
     producers = _named(some, "producer_ids")
     return ids or (producers and f"producer{'s' * (', ' in producers)} {producers}")

@@ -250,6 +250,8 @@ def is_kept(hazard: Hazard, call: str, ended: Ended, named: Path | str | None, t
     if otherwise is not None:
         allowed = (otherwise.status,)
     is_named = named is None or str(named) in text or (otherwise is not None and not otherwise.is_named)
+    if not is_named:  # on a screen that tells a worse incident in full: the partition, and the file's name
+        is_named = all(part in text for part in Path(str(named)).parts[-2:])
     return ended.status in allowed and is_named
 
 

@@ -145,6 +145,7 @@ def test_what_forks_ask_is_counted_without_files_in_memory_too(
 def test_an_audit_asks_for_each_name_once(case: str, store: ObjectStore) -> None:
     """One listing; of each file that is read its size, and its bytes if there are any; nothing of what is not there.
 
+    But whether it is a bundle: its manifest is looked for, and what is below that name.
     The last entry of an index says where a start looks for the end: that is looked for once more. After the last read the log directory is listed once more, and its meta.properties read: is it still this one?
     """
     local = FIXTURES / case / "data"
@@ -155,11 +156,11 @@ def test_an_audit_asks_for_each_name_once(case: str, store: ObjectStore) -> None
 
     heads, gets = _of_ends(local)
     read_bytes = sum(path.stat().st_size > 0 for path in read)
-    assert counts == {"LIST": 2, "HEAD": len(read) + 1 + heads, "GET": read_bytes + 1 + gets}
+    assert counts == {"LIST": 2 + 1, "HEAD": len(read) + 1 + heads + 1, "GET": read_bytes + 1 + gets}
     read |= {*local.rglob("*.index")}
     assert {request.key for request in store.asked if request.kind != "LIST"} == {
         f"asked/{case}/{path.relative_to(local)}" for path in read
-    }
+    } | {f"asked/{case}/bundle.json"}
 
 
 def test_the_log_directories_below_a_path_cost_one_listing(store: ObjectStore) -> None:
@@ -177,8 +178,8 @@ def test_the_log_directories_below_a_path_cost_one_listing(store: ObjectStore) -
     assert homes == {store.uri(f"below/volumes/{name}/kafka-log0") for name in ("a", "b")}
     heads, gets = _of_ends(local)
     files, with_bytes = len(read) + heads, sum(path.stat().st_size > 0 for path in read) + gets
-    # Each of them is then looked at again.
-    assert counts == {"LIST": 1 + 2, "HEAD": 2 * (files + 1), "GET": 2 * (with_bytes + 1)}
+    # Each of them is then looked at again; that above them is no bundle is asked once.
+    assert counts == {"LIST": 1 + 2 + 1, "HEAD": 2 * (files + 1) + 1, "GET": 2 * (with_bytes + 1)}
 
 
 def _of_ends(local: Path) -> tuple[int, int]:
