@@ -282,7 +282,7 @@ class SparkExecutor:
     ) -> DataFrame:
         """Return rows of ``judge_tasks.CONTRADICTED``."""
         coordinators = {cluster: one.coordinator for cluster, one in found_by.items()}
-        in_order = self._in_order(scanned.frame, "contradicted", self._routed(logs, scanned, coordinators, {}))
+        in_order = self._in_order(scanned.frame, "of-one-moment", self._routed(logs, scanned, coordinators, {}))
         bare = {cluster: one.by(Coordinator()) for cluster, one in found_by.items()}
         return mapped(
             in_order, judge_tasks.Contradicted(bare, self.reach, self.kept, self.seal), judge_tasks.CONTRADICTED

@@ -67,7 +67,7 @@ class AroundFile(NamedTuple):
             raise OutputError(f"workFolder {folder}: {error}") from error
         return found
 
-    def read(self) -> bytes:
+    def read_content(self) -> bytes:
         """Return its content. Raises UnreadableError where there is none, or another one."""
         try:
             filesystem, path = filesystem_of(self.folder)
@@ -233,7 +233,7 @@ def _around(packed: bytes | AroundFile) -> Surroundings:
 
     A worker that does several tasks keeps it.
     """
-    content = packed.read() if isinstance(packed, AroundFile) else packed
+    content = packed.read_content() if isinstance(packed, AroundFile) else packed
     found: Surroundings = pickle.loads(zlib.decompress(content))
     return found
 
