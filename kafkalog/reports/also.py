@@ -10,11 +10,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.incidents import AT_LEAST
+from kafkalog.auditing.topics import READ_UNASKED
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE
+from kafkalog.files.names import OFFSETS_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import age, by_number, iso, number_of
+from kafkalog.quantities import age, by_number, iso, number_of, size_text
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead, ends_of
 
@@ -68,6 +70,7 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
             for name, producer, time in counts.renewed
         ],
         list(_versions(about)),
+        list(_unread_groups(source)),
     )
     return [*(line for of_kind in kinds for line in _first(of_kind)), *groups_that_moved(source)]
 
@@ -267,6 +270,16 @@ def _noted(source: AuditSource) -> Iterator[Line]:
         yield Line(
             str(CATALOGUE[row["code"]].line), f"{place}{row['message']}", 0 if row["code"] == "remote-store-read" else 1
         )
+
+
+def _unread_groups(source: AuditSource) -> Iterator[Line]:
+    """Yield that groups were not looked at, where their topic is larger than what an audit reads for them."""
+    size = sum(row["size_bytes"] for row in source.rows("partitions") if row["topic"] == OFFSETS_TOPIC)
+    if size > READ_UNASKED:
+        said = (
+            f"{OFFSETS_TOPIC} has {size_text(size)}, more than the {size_text(READ_UNASKED)} that an audit reads of it"
+        )
+        yield Line("group", f"which ones went back or lost offsets is not said: {said}; kafkalog groups says it", 1)
 
 
 def _steps_of_groups(source: AuditSource) -> Iterator[Line]:

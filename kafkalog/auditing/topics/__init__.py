@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kafkalog.auditing.topics.commits import ABORTED, COMMIT_TYPES, PENDING, STATES, CommitFates, Names
 from kafkalog.auditing.topics.damaged_batches import is_loaded
-from kafkalog.auditing.topics.groups import CommittedGroups, GroupAt, group_rows, offsets_rows
+from kafkalog.auditing.topics.groups import READ_UNASKED, CommittedGroups, GroupAt, group_rows, offsets_rows
 from kafkalog.auditing.topics.internal import RowForm
 from kafkalog.auditing.topics.metadata import Broker, Metadata
 from kafkalog.auditing.topics.metadata_at import leadership_rows, metadata_rows, metadata_view
@@ -43,6 +43,7 @@ __all__ = [
     "COPY_MS",
     "NOT_GIVEN",
     "PENDING",
+    "READ_UNASKED",
     "SPANS",
     "STATES",
     "Broker",

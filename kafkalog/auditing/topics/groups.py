@@ -86,6 +86,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "GROUP_TABLES",
+    "READ_UNASKED",
     "CommittedGroups",
     "GroupAt",
     "Item",
@@ -538,7 +539,7 @@ def _share_log(
             yield SHARE_OFFSETS, row
 
 
-_READ_UNASKED: Final = 16 << 20  # bytes of __consumer_offsets that an audit reads for it
+READ_UNASKED: Final = 16 << 20  # bytes of __consumer_offsets that an audit reads for it
 
 
 class GroupAt(NamedTuple):
@@ -580,7 +581,7 @@ class CommittedGroups:
         """
         every = (one for node in self._nodes for one in node.partitions)
         size = sum(one.size for one in every if one.topic == OFFSETS_TOPIC and not one.suffix)
-        if not 0 < size <= _READ_UNASKED:
+        if not 0 < size <= READ_UNASKED:
             return []
         found = [finding for _, groups in self._logs for finding in groups.told_steps()]
         if any(len(facts.epochs) > 1 for facts in logs):

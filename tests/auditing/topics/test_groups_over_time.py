@@ -241,3 +241,15 @@ def test_groups_over_time_are_asked_for_by_name(tmp_path: Path) -> None:
 
     assert refused.status == 2
     assert "say of which groups with --group" in refused.err
+
+
+def test_a_topic_that_is_too_large_to_be_read_unasked_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What an audit did not look at is no answer; `kafkalog groups` reads it."""
+    write_offsets(tmp_path / DATA, _commit(40), _commit(10))
+    monkeypatch.setattr("kafkalog.auditing.topics.groups.READ_UNASKED", 100)
+    monkeypatch.setattr("kafkalog.reports.also.READ_UNASKED", 100)
+    told = " ".join(kafkalog("txn-audit", DATA, cwd=tmp_path).text.split())
+
+    assert "which ones went back or lost offsets is not said: __consumer_offsets has" in told
+    assert re.search(r"more than the 100 \w+ that an audit reads of it; kafkalog groups says it", told)
+    assert "went back by" not in told
