@@ -206,6 +206,27 @@ def test_groups_that_stand_at_damage_have_the_same_lines(spark: SparkSession, tm
     held(done, tmp_path.parent / f"{tmp_path.name}-out", found)
 
 
+def test_groups_that_moved_and_that_a_truncation_left_behind_are_told(spark: SparkSession, tmp_path: Path) -> None:
+    """They went back, lost what they had committed, and stand past the end of their epoch: as a local audit says."""
+    two_epochs = [
+        build.batch(build.record(b"v"), base_offset=offset, partition_leader_epoch=offset // 2) for offset in range(4)
+    ]
+    (tmp_path / "d" / "t-0").mkdir(parents=True)
+    (tmp_path / "d" / "t-0" / f"{0:020}.log").write_bytes(b"".join(two_epochs))
+    write_offsets(
+        tmp_path / "d",
+        Write(commit_key("back"), commit_value(3)), Write(commit_key("back"), commit_value(1)),
+        Write(commit_key("gone"), commit_value(2)), Write(commit_key("gone"), None),
+        Write(commit_key("past"), commit_value(3, epoch=0)),
+    )  # fmt: skip
+    found = audit([str(tmp_path / "d")])
+    done = run(spark, [str(tmp_path / "d")], tmp_path / "out")
+
+    codes = {one.code for one in found.findings()}
+    assert codes >= {"offset-went-back", "offset-deleted", "offset-beyond-end"}, codes
+    held(done, tmp_path / "out", found)
+
+
 def test_nothing_there_is_an_answer(spark: SparkSession, tmp_path: Path) -> None:
     """An empty directory and a missing one give empty tables with all columns, and each is told."""
     (tmp_path / "empty").mkdir()
