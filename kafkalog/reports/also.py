@@ -135,7 +135,8 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
                     f" with another timeout, {age(counts.raised[who])}, and wrote nothing, as Admin.fenceProducers does"
                 )
             times = f" {number:,} times" if number > 1 else ""
-            yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row, here)}", number, who + times)
+            names = f"an administrator aborted {who}{times}" if row["cause"] == "administrator" else f"{who}{times}"
+            yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row, here)}", number, names)
 
 
 def _who(row: Row) -> str:

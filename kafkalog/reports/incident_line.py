@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -15,6 +16,8 @@ from kafkalog.quantities import many, offset_range
 __all__ = ["IncidentLine", "in_words", "next_words", "records_line"]
 
 _NAMES: Final = 20  # of partitions, ids, producers or groups in a line: all that clients noticed, but for a crowd
+
+_BEHIND: Final = re.compile(r", with ([\d,]+) offsets? behind it")  # what waits where consumers stop
 
 _WORDS: Final = 4  # of the next step
 
@@ -133,7 +136,14 @@ def _behind(some: Sequence[Row]) -> str:
         said = f"{many(sum(lost), 'record')} lost"
     else:
         said = many(sum(records), "record") if records else ""
-    return " · ".join(filter(None, (said, _groups(some))))
+    return " · ".join(filter(None, (said, _waiting(some), _groups(some))))
+
+
+def _waiting(some: Sequence[Row]) -> str:
+    """Return how many offsets wait where read_committed consumers stop."""
+    said = ((row.get("consumers") or {}).get("read_committed") or "" for row in some)
+    waits = sum(int(number.replace(",", "")) for one in said for number in _BEHIND.findall(one))
+    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}" if waits else ""
 
 
 def _groups(some: Sequence[Row]) -> str:

@@ -143,8 +143,23 @@ def since(tables: ClusterTables, row: Row) -> Since | None:
     low, high = row["not_before_ms"], row["not_after_ms"]
     created = _created(tables, row)
     low = created if low is None and created >= 0 else low
+    assigned = _assigned(tables, row)
+    low = assigned if low is None else max(low, assigned or low)
     high = tables.now if high is None and tables.now >= 0 else high
     return Since.bounded(row["first_timestamp_ms"], low, high)
+
+
+def _assigned(tables: ClusterTables, row: Row) -> int | None:
+    """Return when the coordinator gave a producer its id, None where its records do not show it.
+
+    The first record of the id in epoch 0 and without a transaction is that of InitProducerId: no data is older.
+    """
+    steps = tables.steps.get(row["transactional_id"], ())
+    first = next((one for one in steps if one["producer_id"] == row["producer_id"]), None)
+    if first is None or first["state"] != "empty" or first["producer_epoch"] != 0:
+        return None
+    given: int = first["last_update_timestamp_ms"]
+    return given
 
 
 def _created(tables: ClusterTables, row: Row) -> int:

@@ -69,11 +69,11 @@ def test_each_incident_has_a_line_before_the_worst_is_told() -> None:
         " 1 ERROR   records unreadable (damaged bytes) · tickets-tickets.26-2 offsets 13-18 · 6 records lost"
         " · next: Read the other replicas",
         " 2 ERROR   consumers stopped (producer unknown) · clicks-coupons.10-1 offsets 0-1 · since about 08:55:16"
-        " · producer 3 · 2 records · next: Save, check, end",
+        " · producer 3 · 2 records · 12 offsets wait · next: Save, check, end",
         " 3 ERROR   consumers stopped (data after marker) · tickets-tickets.26-0 offsets 4-6 · since about 08:55:18"
-        " · payments-trades.85-0 · 3 records · next: Save, check, end",
+        " · payments-trades.85-0 · 3 records · 10 offsets wait · next: Save, check, end",
         " 4 ERROR   consumers stopped (data after marker) · tickets-tickets.26-1 offset 21 · since about 08:55:18"
-        " · stock-trades.56-1 · 1 record · next: Save, check, end",
+        " · stock-trades.56-1 · 1 record · 19 offsets wait · next: Save, check, end",
     ]
     assert len(re.findall("2026-11-21", "\n".join(lines))) == 1
     told_ones = [line for line in lines if re.match(r" \d ERROR  \S", line)]
