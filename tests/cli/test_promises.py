@@ -191,7 +191,7 @@ def tried() -> Iterator[tuple[Hazard, str, list[str]]]:
 
 
 def cases() -> list[object]:
-    """Each command with each hazard, in one form after the other; in two more forms as sweeps.
+    """Each command with each hazard, in one form after the other; in one more form as a sweep.
 
     All other forms are exhaustive.
     """
@@ -215,7 +215,7 @@ def cases() -> list[object]:
 def _marks(at: int) -> Sequence[pytest.MarkDecorator]:
     if at == 0:
         return ()
-    return (pytest.mark.sweep if at < 3 else pytest.mark.exhaustive,)
+    return (pytest.mark.sweep if at < 2 else pytest.mark.exhaustive,)
 
 
 def command_line(hazard: Hazard, call: str, form: str, where: Place) -> tuple[list[str], bool]:

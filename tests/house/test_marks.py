@@ -76,7 +76,7 @@ def test_a_quick_run_has_a_few_cases_of_each_test(tmp_path: Path) -> None:
 
 @pytest.mark.process
 def test_the_rest_is_what_make_test_leaves_out(tmp_path: Path) -> None:
-    """What needs a server is there by its fixture; three of four of what is sampled are exhaustive; nothing runs twice."""
+    """What needs a server is there by its fixture; seven of eight of what is sampled are exhaustive; nothing runs twice."""
     assert ran(tmp_path, "rest") == [
         "test_sweep PASSED", "test_some[1] PASSED", "test_store PASSED",
     ]  # fmt: skip

@@ -87,6 +87,7 @@ SOONER: Final = {"kafka-consumer-groups.sh": ("--timeout", "800")}  # which wait
 
 
 @needs_jars
+@pytest.mark.exhaustive
 @pytest.mark.process
 def test_kafka_s_parsers_take_the_lines(tmp_path: Path) -> None:
     """Each shape gets as far as looking for the broker, which is not there; a line with a wrong option does not."""
