@@ -36,7 +36,9 @@ def _night(
 
 
 @pytest.mark.parametrize(
-    ("share_bytes", "by_name"), [(1 << 30, True), (3000, False)], ids=["scans are read again", "shares are sent"]
+    ("share_bytes", "by_name"),
+    [pytest.param(1 << 30, True, marks=pytest.mark.exhaustive), (3000, False)],
+    ids=["scans are read again", "shares are sent"],
 )
 def test_nights_of_bulk_audits(
     share_bytes: int, by_name: bool, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
