@@ -13,11 +13,10 @@ from typing import Final
 import pytest
 
 from invoke import kafkalog
-from live_cluster import MISSING, broker_under_load
+from live_cluster import LIVE, broker_under_load
 
 pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+    *LIVE,
     pytest.mark.timeout(3600),
 ]
 

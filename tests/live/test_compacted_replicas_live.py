@@ -24,11 +24,10 @@ import pytest
 
 import kafkalog
 from kafkalog.catalogue import codes_of_story
-from live_cluster import MISSING, PORT, RELEASE, rig_module
+from live_cluster import LIVE, PORT, RELEASE, rig_module
 
 pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+    *LIVE,
     pytest.mark.timeout(600),
 ]
 

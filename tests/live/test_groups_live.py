@@ -18,11 +18,10 @@ from typing import Any, Final
 import pytest
 
 from invoke import kafkalog
-from live_cluster import MISSING, PORT, rig_module
+from live_cluster import LIVE, PORT, rig_module
 
 pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+    *LIVE,
     pytest.mark.timeout(900),
 ]
 

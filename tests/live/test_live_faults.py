@@ -14,11 +14,10 @@ import pytest
 
 from build import flipped
 from invoke import kafkalog
-from live_cluster import MISSING, PORT, broker_under_load, rig_module
+from live_cluster import LIVE, PORT, broker_under_load, rig_module
 
 pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+    *LIVE,
     pytest.mark.timeout(3600),
 ]
 

@@ -22,12 +22,11 @@ import pytest
 
 import kafkalog as library
 from invoke import kafkalog
-from live_cluster import MISSING, PORT, RELEASE, rig_module
+from live_cluster import LIVE, PORT, RELEASE, rig_module
 from official import CORPUS, materialize
 
 pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+    *LIVE,
     pytest.mark.timeout(600),
 ]
 TOOLS: Final = {

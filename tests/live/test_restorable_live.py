@@ -16,11 +16,10 @@ import pytest
 
 import kafkalog
 from build import flipped
-from live_cluster import MISSING, PORT, RELEASE, rig_module
+from live_cluster import LIVE, PORT, RELEASE, rig_module
 
 pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+    *LIVE,
     pytest.mark.timeout(1200),
 ]
 

@@ -11,11 +11,10 @@ from typing import Any, Final
 import pytest
 
 import kafkalog as library
-from live_cluster import MISSING, PORT, RELEASE, rig_module
+from live_cluster import LIVE, PORT, RELEASE, rig_module
 
 pytestmark = [
-    pytest.mark.live,
-    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+    *LIVE,
     pytest.mark.timeout(600),
 ]
 TOPIC: Final = "orders"

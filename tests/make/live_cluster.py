@@ -19,7 +19,9 @@ from pathlib import Path
 from types import MappingProxyType, ModuleType
 from typing import Any, Final
 
-__all__ = ["MISSING", "PORT", "RELEASE", "Copier", "broker_under_load", "rig_module"]
+import pytest
+
+__all__ = ["LIVE", "MISSING", "PORT", "RELEASE", "Copier", "broker_under_load", "rig_module"]
 
 RIG: Final = os.environ.get("KAFKA_RIG")
 RELEASE: Final = os.environ.get("KAFKA_RIG_RELEASE", "4.3.1")
@@ -65,6 +67,12 @@ def rig_module(name: str) -> ModuleType:
 
 
 MISSING: Final = _missing()
+
+# What marks each test of real brokers: `make live` runs it, and it is skipped with the reason where none can be started.
+LIVE: Final = (
+    pytest.mark.live,
+    pytest.mark.skipif(MISSING is not None, reason=f"no broker to run: {MISSING}"),
+)
 
 
 @contextmanager
