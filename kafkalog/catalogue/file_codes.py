@@ -536,7 +536,7 @@ FILES: Final[dict[str, Code]] = {
     ),
     "meta-properties-malformed": Code(
         WARNING,
-        "A version, a number or a directory id in meta.properties is none, or an id is missing that its version has.",
+        "The version, the node's number or the directory id of meta.properties is malformed, or an id is missing.",
         "Certain by what brokers check; a cluster id may be any text, and unknown keys are ignored.",
         "A broker goes on without the log directory; it stops if it has no other one, or the metadata log is in it.",
         "Write the line anew before the start: a node.id is that of the node's other directories.",

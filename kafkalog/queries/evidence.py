@@ -25,7 +25,7 @@ from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = ["Asked", "Needed", "needed_for"]
 
-_UNDECIDED: Final = ("administrator", "foreign-marker")  # causes that are told from what no record says
+_UNDECIDED: Final = ("administrator", "foreign-marker")  # causes: no coordinator's record has such an abort
 _ALWAYS: Final = "it has the topics, leaders and settings: every answer needs it"
 
 

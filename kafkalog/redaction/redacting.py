@@ -108,7 +108,8 @@ class Redaction:
 def redact(bundle: str, out: Path, choice: RedactionChoice | None = None) -> Redaction:
     """Write a bundle, or the log directories at or below a path, into the empty directory `out`.
 
-    Raises UnreadableError if there is none, or a file can't be read; UnsupportedError where the choice refuses it.
+    Raises UnreadableError if no log directory is there or it can't be listed, UnsupportedError if bytes are damaged and
+    the choice is to refuse them.
     """
     chosen = choice or RedactionChoice()
     bundle = _bundle_below(bundle)

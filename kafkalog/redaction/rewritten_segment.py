@@ -27,7 +27,7 @@ from kafkalog.redaction.keyed_bytes import KeyedBytes
 from kafkalog.redaction.new_names import NameKind, NewNames
 from kafkalog.redaction.packing import compress
 from kafkalog.segments.chunk import Chunk
-from kafkalog.segments.decoded import record_cells
+from kafkalog.segments.decoded import read_varint, record_cells
 from kafkalog.segments.segment import chunks_of_source
 
 __all__ = ["HIGHEST_NUMBER", "HIGHEST_TIME", "BatchPlace", "Contents", "Places", "ZeroedPlace", "rewrite"]
@@ -290,10 +290,10 @@ class _Rewriting:
 
     def _redact_headers(self, data: bytearray, at: int, count: int) -> None:
         for _ in range(count):
-            size, at = _varint(data, at)
+            size, at = read_varint(data, at)
             data[at : at + size] = self._contents.names.of(NameKind.HEADER, bytes(data[at : at + size]))
             at += size
-            size, at = _varint(data, at)
+            size, at = read_varint(data, at)
             if size > 0:
                 data[at : at + size] = self._contents.header(bytes(data[at : at + size]))
                 at += size
@@ -359,8 +359,8 @@ _MAGIC_ATTRIBUTES: Final = buffers.MESSAGE_ATTRIBUTES_AT
 def _next_header(head: bytes, size: int, last_offset: int) -> bytes:
     """Return the header of a batch of magic 2 that may follow, with a checksum that its zeros do not have.
 
-    Of a header that is cut the numbers up to the magic are returned, and nothing where a number is none that a broker
-    would write there.
+    Of a header that is cut, the numbers up to the magic are returned. Nothing is returned where no broker would write
+    one of the numbers.
     """
     if len(head) < buffers.SIZE_UP_TO_MAGIC or head[buffers.MAGIC_AT] != 2:
         return b""
@@ -405,16 +405,3 @@ def _content(message: memoryview, head: int) -> Iterator[memoryview | None]:
     if at != len(message):
         raise _UnreadableBatchError
     return iter(parts)
-
-
-def _varint(data: bytearray, at: int) -> tuple[int, int]:
-    """Read a number that the kernel has read before: (number, position after it)."""
-    found = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        found |= (byte & 127) << shift
-        shift += 7
-        if byte < 128:
-            found &= 0xFFFFFFFF
-            return found >> 1 ^ -(found & 1), at

@@ -1,4 +1,4 @@
-"""Incidents in a line each, for every face of a report: what, where, since when, who, what stands behind, what next."""
+"""The line of an incident, the same on screen and page: what, where, since when, who, how much waits, what is next."""
 
 from __future__ import annotations
 

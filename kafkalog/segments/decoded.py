@@ -26,6 +26,7 @@ __all__ = [
     "header_at",
     "headers_of",
     "pieces",
+    "read_varint",
     "record_cells",
 ]
 
@@ -175,12 +176,12 @@ def headers_of(
 
 def header_at(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int, int, int, int]:
     """Say where a header that the kernel has checked has its parts: key, its size, value, its size, the next header."""
-    key_size, key = _varint(buf, position)
-    value_size, value = _varint(buf, key + key_size)
+    key_size, key = read_varint(buf, position)
+    value_size, value = read_varint(buf, key + key_size)
     return key, key_size, value, value_size, value + max(value_size, 0)
 
 
-def _varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
+def read_varint(buf: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
     """Read a varint that the kernel has checked: the value, and the position after it."""
     value = shift = 0
     while True:

@@ -68,7 +68,7 @@ class AroundFile(NamedTuple):
         return found
 
     def read_content(self) -> bytes:
-        """Return its content. Raises UnreadableError where there is none, or another one."""
+        """Return its content. Raises UnreadableError if the file is missing or was changed."""
         try:
             filesystem, path = filesystem_of(self.folder)
             with filesystem.open_input_stream(f"{path}/{self.name}") as stream:

@@ -209,7 +209,7 @@ THROWS: Final = (
     ),
     _row(
         "MetaPropertiesEnsemble.Loader", Phase.FORMAT,
-        "a version, a number or a directory id in meta.properties is none, or an id is missing in version 1",
+        "the version, the node's number or the directory id of meta.properties is malformed, or an id is missing",
         "meta-properties-malformed", Fate.OFFLINE,
     ),
     _row(

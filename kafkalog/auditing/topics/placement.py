@@ -87,7 +87,7 @@ def _assigned_since(spans: list[Span], node: int) -> int:
 def settle_misfits(nodes: list[LogDirectory], metadata: Metadata | None) -> None:
     """Report directories with another node's number, or another directory's id, and give the former the right one.
 
-    One whose number is none gets it, too.
+    A directory whose number can't be read gets the right one, too.
 
     The metadata log has the ids of the directories that each broker registered, and of each partition its directory's.
     """
@@ -99,7 +99,7 @@ def settle_misfits(nodes: list[LogDirectory], metadata: Metadata | None) -> None
         owner, said = owners.get(node.directory_id or ""), node_number(node.node_id)
         if owner is None or owner == said:
             continue
-        if said is not None:  # else the line is malformed, which is told
+        if said is not None:  # else the line has a finding of its own: it is malformed
             message = (
                 f"node.id is {node.node_id}, but the metadata log has its directory.id {node.directory_id} for broker"
                 f" {owner}"

@@ -40,6 +40,20 @@ def test_a_partition_s_creation_is_only_a_bound() -> None:
     assert since(ClusterTables(leadership=created, now=NOW), row(500)) == Since(A, "broker", NOW)
 
 
+def test_no_data_is_older_than_its_producer_s_id() -> None:
+    """The coordinator's first record of the id is the bound; one of a later epoch, or of a transaction, is none."""
+
+    def given(state: str, epoch: int) -> ClusterTables:
+        first = {"producer_id": 7, "producer_epoch": epoch, "state": state, "last_update_timestamp_ms": B}
+        return ClusterTables(steps={"tx": [first]}, now=NOW)
+
+    told = {**row(500, A), "transactional_id": "tx"}
+    assert since(given("empty", 0), told) == Since(B, "broker", NOW)
+    assert since(given("empty", 0), {**told, "first_timestamp_ms": 2_500}) == Since(2_500, "producer")
+    assert since(given("empty", 1), told) == Since(A, "broker", NOW)
+    assert since(given("ongoing", 0), told) == Since(A, "broker", NOW)
+
+
 def test_without_brokers_times_only_the_producer_s_is_known() -> None:
     """A time that nothing supports is not invented."""
     assert since(ClusterTables(), row(500)) == Since(500, "producer")
