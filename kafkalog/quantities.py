@@ -177,7 +177,9 @@ def iso_marked(timestamp: int) -> str:
 
 def offset_range(first: int, last: int | None) -> str:
     """Name the offsets from one to another, both included."""
-    return f"offset {first}" if last is None or first == last else f"offsets {first}-{last}"
+    if last is None or first == last:
+        return f"offset {first}"
+    return f"offsets {first}{'-' if last >= 0 else ' to '}{last}"
 
 
 def many(number: int, one: str, several: str = "", *, grouped: bool = False) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Final
 
 from kafkalog.catalogue.code import ERROR, NOTE, WARNING, Code
@@ -26,16 +25,22 @@ def _refused(meaning: str, *, follows: tuple[str, ...] = ()) -> Code:
 
 
 _NOTHING_LOST: Final = "Nothing is lost; look at the client or the tool that wrote the batch."
+_SKIPPED: Final = (
+    "Print all records with kafkalog dump --table records, and write those again that consumers skipped; correct the"
+    " client, which writes wrong offset deltas."
+)
 
 
-def _accepted(severity: Severity, meaning: str, kafka: str, *, follows: tuple[str, ...] = ()) -> Code:
+def _accepted(
+    severity: Severity, meaning: str, kafka: str, *, follows: tuple[str, ...] = (), then: str = _NOTHING_LOST
+) -> Code:
     """Make a code for what Kafka reads although nothing should write it."""
     return Code(
         severity,
         meaning,
         "Certain: the CRC matches, so the bytes are as they were written.",
         kafka,
-        _NOTHING_LOST,
+        then,
         kind="records-unreadable",
         cause="odd-batches",
         follows=follows,
@@ -119,18 +124,15 @@ RECORDS: Final[dict[str, Code]] = {
         follows=("base-offset-wrong",),
     ),
     "last-offset-delta-negative": _refused("A batch's last offset is below its first offset."),
-    "records-count-above-offsets": replace(
-        _accepted(
-            ERROR,
-            "A batch counts more records than it has offsets: the offsets of its last records are given again to the"
-            " records that follow.",
-            "A consumer goes through all records of the batch and is given those whose offset is not below its"
-            " position: of several with one offset the first that it meets, without an error. After a fetch it goes on"
-            " after the batch's last offset, so that it may get records twice. Newer brokers refuse such a batch from"
-            " clients.",
-        ),
-        next="Print all records with kafkalog dump --table records, and write those again that consumers skipped;"
-        " correct the client, which writes a wrong lastOffsetDelta.",
+    "records-count-above-offsets": _accepted(
+        ERROR,
+        "A batch counts more records than it has offsets: the offsets of its last records are given again to the"
+        " records that follow.",
+        "A consumer goes through all records of the batch and is given those whose offset is not below its"
+        " position: of several with one offset the first that it meets, without an error. After a fetch it goes on"
+        " after the batch's last offset, so that it may get records twice. Newer brokers refuse such a batch from"
+        " clients.",
+        then=_SKIPPED,
     ),
     "codec-not-of-magic": _accepted(
         WARNING,
@@ -162,21 +164,25 @@ RECORDS: Final[dict[str, Code]] = {
         WARNING,
         "Two records of a batch have the same offset.",
         "Brokers from 2.8 on refuse it from clients; a consumer returns only the first of the two.",
+        then=_SKIPPED,
     ),
     "offset-delta-falling": _accepted(
         WARNING,
         "The offsets of a batch's records do not rise.",
         "Brokers store an uncompressed batch as it came; consumers skip records.",
+        then=_SKIPPED,
     ),
     "offset-delta-negative": _accepted(
         WARNING,
         "A record's offset is below its batch's first offset.",
         "Brokers store an uncompressed batch as it came; consumers skip records.",
+        then=_SKIPPED,
     ),
     "offset-delta-above-last": _accepted(
         WARNING,
         "A record's offset is above its batch's last offset.",
         "Brokers store an uncompressed batch as it came; consumers skip records or read them twice.",
+        then=_SKIPPED,
     ),
     "leader-epoch-below-none": _accepted(
         WARNING,

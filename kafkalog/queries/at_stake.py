@@ -164,6 +164,8 @@ def _without(spans: _Spans, low: int, high: int) -> _Spans:
 def _of_spans(log: LogAudit, spans: _Spans, ids: dict[int, tuple[str, ...]]) -> Iterator[GivenFile]:
     fates = fates_of(log, ids)
     within = Selection(min(low for low, _ in spans), max(high for _, high in spans))
+    if any(low < 0 for low, _ in spans):  # no segment begins there, and any may have such a batch
+        within = Selection()
     for segment in segments_with(log.partition.directory, within):
         yield GivenFile(segment.path, fates, spans=spans, outcomes=frozenset(("committed", "not-transactional")))
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.certainty import is_proved
 from kafkalog.columns.sorted_rows import group_begins, groups
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.kafka.state_records import TOMBSTONE
@@ -67,6 +68,7 @@ class Counted:
     aborted: int = 0
     opened: list[OpenTransaction] = field(default_factory=list)
     hanging: int = 0
+    in_doubt: int = 0  # of the hanging ones
     undecided: int = 0
     alone_committed: int = 0
     alone_aborted: int = 0
@@ -95,7 +97,8 @@ class Counted:
             (self.committed + self.alone_committed, "committed"),
             (self.aborted + self.alone_aborted + self.by_administrator, "aborted"),
             (len(self.opened), "open"),
-            (self.hanging, "hanging"),
+            (self.hanging - self.in_doubt, "hanging"),
+            (self.in_doubt, "that may hang"),
             (self.undecided, "undecided"),
         )
         parts = ", ".join(f"{number:,} {word}" for number, word in ended if number)
@@ -153,8 +156,10 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
             )
     ended.last()
     numbers = Counter[str]()
-    for (state, *_), keys in unended.items():
-        numbers[state] += len(np.unique(np.concatenate(keys)))
+    for (state, _, certainty), keys in unended.items():
+        number = len(np.unique(np.concatenate(keys)))
+        numbers[state] += number
+        found.in_doubt += number if state == "hanging" and not is_proved(certainty) else 0
     found.hanging, found.undecided = numbers["hanging"], numbers["undecided"]
     found.opened += alone.values()
     return found

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
+from kafkalog.certainty import is_proved
 from kafkalog.escape import CommandLine, command_line
 from kafkalog.files.names import given_again
 from kafkalog.quantities import many, offset_range
@@ -64,7 +65,14 @@ class IncidentLine(NamedTuple):
 
 
 def in_words(row: Row) -> str:
-    """Return an incident's kind and cause as words."""
+    """Return an incident's kind and cause as words, and that consumers only may be stopped where that is in doubt.
+
+    Odd batches can be read, and are no more than that.
+    """
+    if row["cause"] == "odd-batches":
+        return "odd batches"
+    if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
+        return f"consumers may be stopped ({row['cause']})".replace("-", " ")
     return f"{row['kind']} ({row['cause']})".replace("-", " ")
 
 

@@ -84,6 +84,15 @@ class Chunk:
         for _ in self.records():
             pass
 
+    def below_zero(self, row: int) -> int:
+        """Return how many records of a batch have offsets below 0, which no consumer can ask for."""
+        alone = CellTable(len(buffers.BATCH_COLUMNS), 1)
+        alone.count = 1
+        for column, value in enumerate(self.heads.row(row)):
+            alone.set(column, 0, value)
+        blocks = Decoder(self.file, alone, self.limits.max_decompressed_bytes, self.expansion).blocks(self.buf)
+        return sum(offset < 0 for block in blocks for offset in block.recs.column(buffers.OFFSET))
+
     def records(self, table: CellTable | None = None) -> Iterator[RecordBlock]:
         """Decode the records of the batches that were not skipped, in order, as many at a time as `table` has room for.
 

@@ -12,6 +12,7 @@ from kafkalog.files.opening import Source
 from kafkalog.findings import Finding, Where
 from kafkalog.kafka.batch import LOG_OVERHEAD, SIZE_UP_TO_MAGIC, CellTable, magic_of, size_of, smallest_size
 from kafkalog.kernel import buffers, headers
+from kafkalog.quantities import many
 from kafkalog.segments.chunk import Chunk
 
 if TYPE_CHECKING:
@@ -283,9 +284,21 @@ class Cursor:
 
     def ordered(self, chunk: Chunk) -> Chunk:
         """Compare the chunk's batches with those before."""
-        chunk.findings += self.order.broken(self.source.name, self.heads)
+        found = self.order.broken(self.source.name, self.heads)
         chunk.impossible = self.order.impossible
+        chunk.findings += (_counted(chunk, one) for one in found) if chunk.impossible else found
         return chunk
 
     def finding(self, code: str, message: str, **where: Unpack[Where]) -> Finding:
         return Finding.of(code, self.source.name, message, **where)
+
+
+def _counted(chunk: Chunk, finding: Finding) -> Finding:
+    """Return a finding with the number of records that no consumer can fetch, where its batch has offsets below 0."""
+    if finding.code != "offset-outside-segment" or finding.offset is None or finding.offset >= 0:
+        return finding
+    row = next(row for row in chunk.impossible if chunk.heads.cell(buffers.POSITION, row) == finding.position)
+    missed, every = chunk.below_zero(row), chunk.heads.cell(buffers.COUNT, row)
+    said = f"{missed} of its {many(every, 'record')} lie{'s' * (missed == 1)} below offset 0, where no consumer reads"
+    last = min(chunk.heads.cell(buffers.LAST_OFFSET, row), -1)
+    return finding._replace(found=missed, last_offset=last, message=f"{finding.message}; {said}")

@@ -297,7 +297,8 @@ class Selection:
 
     def _since(self, start: int, recs: CellTable, picks: Picks) -> Picks:
         """Leave out records before the log's start, and count them."""
-        kept = array("q", (row for row in picks.rows[: picks.count] if recs.cell(buffers.OFFSET, row) >= start))
+        offsets = recs.column(buffers.OFFSET)  # one below 0 was never the log's, nor deleted
+        kept = array("q", (row for row in picks.rows[: picks.count] if not 0 <= offsets[row] < start))
         self.met.deleted += picks.count - len(kept)
         return Picks(kept, len(kept))
 

@@ -28,6 +28,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     OTHER_BROKERS,
     Open,
     abort_steps,
+    ask_steps,
     open_transaction,
 )
 from kafkalog.auditing.incidents.resume import waiting
@@ -91,10 +92,10 @@ _WORDS: Final = {
     "copied-while-running": Words(
         "{who} in {where} may be open, or ended after this copy: the coordinator's files in it are too old to tell.",
         *_GET,
-        (COPY_AGAIN,),
     ),
 }  # fmt: skip
 
+_ASKED: Final = ("transaction-hanging", "transaction-overdue", "prepared", "copied-while-running")
 _OLD_LEADER: Final = Step.running(
     "Read the old leader's directory together with these before anything is ended: it may still have the marker, and"
     " what came after it. If it has, copy the partition from there.",
@@ -197,8 +198,8 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         incident.steps = [Step.running(step.text, DESCRIBE, ("--transactional-id", name)) for step in incident.steps]
     if words == "transaction-hanging":
         incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(every, alone=True)]
-    if not is_proved(incident.certainty) and words in ("transaction-hanging", "transaction-overdue", "prepared"):
-        incident.steps = [COPY_AGAIN]
+    if not is_proved(incident.certainty) and words in _ASKED:
+        incident.steps = [*ask_steps(every), COPY_AGAIN]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.incident import EVENTS, Event, Row, Since, Step
+from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Event, Row, Since, Step
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
@@ -29,6 +29,7 @@ __all__ = [
     "Decided",
     "Open",
     "abort_steps",
+    "ask_steps",
     "decided",
     "open_transaction",
     "row_of",
@@ -246,6 +247,11 @@ SAVE_DECIDED: Final = (
 CHECK: Final = (
     "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, do nothing: it ended."
 )
+ASK: Final = (
+    "Ask the running broker what these files can't tell: CurrentTransactionStartOffset of producer {producer} is None if"
+    " the transaction ended, and stays {first} if it hangs. The tool is in Kafka 3.0 and newer, and asks brokers from 2.8"
+    " on."
+)
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
 LATER: Final = (
     " No decision is undone: the coordinator's {decision} was of the transaction before, whose marker is in the log."
@@ -287,6 +293,17 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
     if any(one.is_proved for one in every):
         steps.append(Step(VERIFY))
     return steps
+
+
+def ask_steps(every: list[Open]) -> list[Step]:
+    """Return how to ask the brokers whether transactions hang, where the files cannot decide it."""
+    return [
+        Step.running(
+            ASK.format(producer=one.row["producer_id"], first=one.row["first_offset"]), PRODUCERS,
+            ("--topic", one.row["topic"]), ("--partition", one.row["partition"]),
+        )
+        for one in every[:SHOWN]
+    ]  # fmt: skip
 
 
 def _why_it_holds(one: Open) -> str:

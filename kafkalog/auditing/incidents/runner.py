@@ -20,8 +20,9 @@ from kafkalog.catalogue.code import KindWords
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import few_groups, grouped
+from kafkalog.files.names import given_again
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import many
+from kafkalog.quantities import many, offset_range
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.settle import of_finding
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -80,6 +81,7 @@ def incidents_of(tables: Iterable[ClusterTables], refused: Iterable[Finding] = (
         own += others(cluster, chain.from_iterable(left.values()))
         take_groups(cluster, own)
         found += [*own, *aborted(cluster)]
+    _equally_severe(found)
     for incident in found:
         _copied_first(incident)
     return sorted(found, key=_order)
@@ -89,16 +91,25 @@ def _code(row: Row) -> str:
     return str(row["code"])
 
 
+def _equally_severe(found: list[Incident]) -> None:
+    """Make what may stop consumers as severe as the worst of it that is open to the same doubt: nobody knows more."""
+    unsure = (one for one in found if one.kind == "consumers-stopped" and not is_proved(one.certainty))
+    for some in grouped(unsure, lambda one: (one.cluster_id, one.certainty)).values():
+        worst = max(one.severity for one in some)
+        for one in some:
+            one.severity = worst
+
+
 def _copied_first(incident: Incident) -> None:
     """Put a new copy before everything else where this one does not prove an incident.
 
-    What the inputs lack comes before that.
+    What the inputs lack comes before that, and so does what a running broker is asked.
     """
-    if is_proved(incident.certainty) or incident.kind in INFORMATIVE:
+    if is_proved(incident.certainty) or incident.kind in INFORMATIVE or COPY_AGAIN in incident.steps:
         return
     if incident.cause in ("state-partition-missing", "never-arrived"):  # another copy has no more of it
         return
-    incident.steps = [COPY_AGAIN, *(step for step in incident.steps if step != COPY_AGAIN)]
+    incident.steps = [COPY_AGAIN, *incident.steps]
 
 
 _NEVER: Final = 2**63
@@ -191,8 +202,12 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     worst = max(rows, key=lambda row: ("note", "warning", "error").index(row["severity"]))
     codes, of_kind, message = {row["code"] for row in rows}, INCIDENT_KINDS[kind], _message(tables, worst)
     above = [row for row in rows if row["code"] == _ABOVE and row["needed"]]  # what else is odd there follows from it
+    missed = [row for row in rows if row["code"] == _OUTSIDE and row["needed"] and str(row["found"]).isdecimal()]
     told = above or rows
-    if above and all(row["needed"].isdecimal() for row in above):  # else they are only counted
+    if missed:
+        incident.records = sum(int(row["found"]) for row in missed)
+        what = f" at {offset_range(min(row['offset'] for row in missed), max(row['last_offset'] for row in missed))}"
+    elif above and all(row["needed"].isdecimal() for row in above):  # else they are only counted
         what = _given_again(above)
     elif codes == {_STRANDED}:
         what = f": {'; '.join(dict.fromkeys(_message(tables, row) for row in rows))}"
@@ -206,8 +221,11 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     if cause in ("odd-batches", "epochs-missing"):
         consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in told))
     begins = [f"{_OF_CAUSE.get(cause, one)} {{where}}{{what}}" for one in (of_kind.title, of_kind.doubtful) if one]
-    words = Words(begins[0], "{consumers}", doubtful=begins[-1])
+    words = _OF_MISSED if missed else Words(begins[0], "{consumers}", doubtful=begins[-1])
     incident.say(words, where=incident.where() or worst["file"], what=what, consumers=consumers)
+    if missed:
+        incident.steps.append(Step.running(_READ_ALL, "kafkalog verify", *dict.fromkeys(map(given_again, tables.directories))))
+        return incident
     incident.steps = [Step(text) for text in dict.fromkeys(map(_step, told))]
     if codes == {_STRANDED}:
         incident.steps += _set_back(tables, rows)
@@ -240,6 +258,21 @@ def _set_back(tables: ClusterTables, rows: list[Row]) -> Iterator[Step]:
 
 
 _ABOVE: Final = "records-count-above-offsets"
+_OUTSIDE: Final = "offset-outside-segment"
+
+_OF_MISSED: Final = Words(
+    "No consumer can fetch {records} of {where}{what}, below offset 0; on disk they are whole, and their CRC matches.",
+    "They never get these records, and no error; they get the others.",
+    steps=(
+        Step.saving("Save the records that no consumer can fetch: this loses nothing."),
+        Step("Write again those that are wanted: no Kafka command moves them."),
+        Step("Find the client that wrote them: of a batch whose lastOffsetDelta is too high, brokers up to 0.11 place"
+             " the last offset right and count back from it."),
+    ),
+)  # fmt: skip
+_READ_ALL: Final = (
+    "Look for more records that consumers miss: an audit reads the headers of batches, and verify all records."
+)
 
 
 def _given_again(rows: list[Row]) -> str:

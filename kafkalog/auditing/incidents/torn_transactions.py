@@ -40,7 +40,7 @@ _WORDS: Final = {
         doubtful="A committed transaction of {whose} may be missing in {where}: the log has no marker of it.",
     ),
     "administrator": Words(
-        "{records} of {whose} in {where}{place} {were} {found}{when}, although {but}.",
+        "{records} of {whose} in {where}{place} {were} {found}{when}, although {but}.{parts}",
         "They skip the records{place}, which belong to a committed transaction.",
         "They get all records.",
         (
@@ -50,18 +50,19 @@ _WORDS: Final = {
         ),
     ),
     "foreign-marker": Words(
-        "{records} of {whose} in {where}{place} {were} {found}{when}, although {but}.",
+        "{records} of {whose} in {where}{place} {were} {found}{when}, although {but}: consumers get what is"
+        " false.{parts}",
         "They get the records{place}, which belong to an aborted transaction.",
         "They get all records.",
         (
-            Step.saving("Save the records that consumers got although they were aborted."),
-            Step("Undo by hand what consumers did with them; find out who wrote the marker: no coordinator did, by"
-                 f" {STATE_TOPIC}."),
+            Step.saving("Undo them downstream: consumers get these aborted records, and no command takes them back. This"
+                        " lists them."),
+            Step(f"Find out who wrote the marker: no coordinator did, by {STATE_TOPIC}."),
         ),
     ),
     "late-data": Words(
         "{records} of an older epoch of {whose} in {where}{place} {were} {ended}{when} by the marker of the producer's"
-        " next transaction.",
+        " next transaction.{own}",
         "They {get} them: they were {ended} with the next transaction.",
         "They get all records.",
         (
@@ -157,6 +158,7 @@ def _torn(tables: ClusterTables, some: list[_Ended]) -> Incident:
     first, how = incident.first_offset, "committed" if finding["needed"] == "committed" else "aborted"
     incident.say(
         _WORDS[cause],
+        parts=_other_parts(tables, incident, some, decision),
         whose=whose,
         place="" if first is None else f" at {offset_range(first, incident.last_offset)}",
         found=finding["found"],
@@ -164,6 +166,40 @@ def _torn(tables: ClusterTables, some: list[_Ended]) -> Incident:
         but=f"it was {how} in another partition" if decision is None else f"the coordinator {how} their transaction",
     )
     return incident
+
+
+def _other_parts(tables: ClusterTables, incident: Incident, some: list[_Ended], decision: Row | None) -> str:
+    """Say what became of the rest of a transaction: in the partition what came after the wrong marker, and elsewhere."""
+    if decision is None:
+        return ""
+    needed, rest = some[0][0]["needed"], []
+    for finding, row in some:
+        half = None if row is None else _second_half(tables, finding, row, decision)
+        if half is not None:
+            rest.append(f"{offset_range(half['first_offset'], half['last_offset'])} of {TopicPartition.of(half)}")
+    cut = f" The marker cut it in two: {listed(rest)}, written after it, were {needed}." if rest else ""
+    listing = {TopicPartition.named(name) for name in decision["partitions"] or ()}
+    others = sorted((listing & tables.replicas.keys()) - incident.partitions)
+    return cut + (f" Its part in {listed(map(str, others))} was {needed}." if others else "")
+
+
+def _second_half(tables: ClusterTables, finding: Row, row: Row, decision: Row) -> Row | None:
+    """Return what the decision's own marker ended in the partition: the producer's next data, if no decision is nearer."""
+    decided = decision["last_update_timestamp_ms"]
+    steps = (step for state in ("prepare_commit", "prepare_abort") for step in tables.decisions(finding, state))
+    later = (step["last_update_timestamp_ms"] for step in steps)
+    until = min((time for time in later if time > decided), default=None)
+    its = (
+        one
+        for one in tables.transactions.get(finding["log"], ())
+        if one["producer_id"] == finding["producer_id"]
+        and one["first_offset"] is not None
+        and one["first_offset"] > row["marker_offset"]
+        and one["state"] == finding["needed"]
+        and decided <= one["marker_timestamp_ms"]
+        and (until is None or one["marker_timestamp_ms"] < until)
+    )
+    return min(its, key=lambda one: one["first_offset"], default=None)
 
 
 def _when(incident: Incident) -> str:
@@ -176,6 +212,26 @@ def _decided(incident: Incident, finding: Row, decision: Row, whose: str) -> Eve
     how = "commit" if finding["needed"] == "committed" else "abort"
     what = f"The coordinator decided to {how} the transaction of {whose}.{too}"
     return Event(decision["last_update_timestamp_ms"], "broker", decision["log"], decision["offset"], what)
+
+
+def _own_fate(tables: ClusterTables, finding: Row, row: Row) -> str:
+    """Say how the transaction ended to which late records belong, where its marker is in the log: they came after it."""
+    before = [
+        one
+        for one in tables.transactions.get(finding["log"], ())
+        if one["producer_id"] == finding["producer_id"]
+        and one["state"] in ("committed", "aborted")
+        and one["marker_offset"] < row["first_offset"]
+        and one["producer_epoch"] is not None
+        and one["producer_epoch"] < row["producer_epoch"]
+    ]
+    own = max(before, key=lambda one: one["marker_offset"], default=None)
+    if own is None:
+        return ""
+    marker = "COMMIT" if own["state"] == "committed" else "ABORT"
+    said = f" Their own transaction was {own['state']}: they came after its {marker} marker at offset"
+    false = ", so that they are false." if own["state"] == "aborted" != row["state"] else "."
+    return f"{said} {own['marker_offset']}{false}"
 
 
 def _decisions_before(tables: ClusterTables, finding: Row, time: int) -> Iterator[Row]:
@@ -226,6 +282,7 @@ def _adopted(tables: ClusterTables, some: list[_Ended]) -> Incident:
         place=place,
         ended=fate,
         get="get" if fate == "committed" else "skip",
+        own="" if row is None else _own_fate(tables, finding, row),
         when=_when(incident),
     )
     return incident

@@ -250,7 +250,8 @@ def _holding(rows: Sequence[Row]) -> str:
     said = words.pop() if len(words) == 1 else "{}"
     what = said.format("transaction" if number == 1 else "transactions")
     who = f"{number:,} {what}" if number else what  # without a number they are on brokers that were not given
-    may = " may" if number and not is_sure else ""
+    hang = " hang and" * (said == "{}" and not words)
+    may = f" may{hang}" if number and not is_sure else ""
     return f"{who}{may} hold{'s' * (number == 1 and not may)} back read_committed consumers of {_places(rows)}"
 
 
@@ -308,6 +309,13 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
         if kind in ("disks-mixed", "start-empties") and len(some) == 1:
             parts.append(str(some[0]["title"]).removesuffix("."))
             continue
+        if kind == "odd-batches" and (unreached := [row for row in some if row["records"]]):
+            number = number_of(sum(row["records"] for row in unreached), "record")
+            parts.append(f"no consumer can fetch {number} in {_places(unreached)}, which are whole on disk")
+            some = [row for row in some if not row["records"]]
+            if not some:
+                continue
+            where = f" in {_places(some)}"
         if kind == "records-unreadable" and lost:
             parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")
             continue

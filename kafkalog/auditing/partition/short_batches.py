@@ -17,7 +17,7 @@ from kafkalog.kernel import buffers
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.repeated_findings import counted
-from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.segment import possible_chunks
 
 __all__ = ["missing_in_batches"]
 
@@ -33,7 +33,7 @@ def missing_in_batches(audit: PartitionAudit) -> Iterator[Finding]:
     if audit.log_end_offset - segments[0].base_offset > known:
         for segment in segments:
             with suppress(UnreadableError):  # it has a finding of its own
-                chunks = segment_chunks(segment.path, max_bytes=segment.size)
+                chunks = possible_chunks(segment.path, max_bytes=segment.size)  # others have no room of that size
                 yield from counted(finding for chunk in chunks for finding in _records_missing(chunk))
 
 

@@ -463,7 +463,8 @@ def _places(log: LogAudit, of_decisions: NDArray[np.int64]) -> NDArray[np.intp]:
         marker = rows["marker_offset"]
         ended = np.flatnonzero(fold.has_data(rows) & (rows["marker_type"] == fold.ABORT))
         if len(told):
-            chosen.append(start + np.flatnonzero(among(marker, told)))
+            here = np.flatnonzero(among(marker, told))
+            chosen += [start + here, start + _next_of_producers(rows, here)]
         if len(ended):
             if len(of_decisions):
                 keys = decision_keys(rows["producer_id"][ended], rows["marker_epoch"][ended])
@@ -479,6 +480,17 @@ def _places(log: LogAudit, of_decisions: NDArray[np.int64]) -> NDArray[np.intp]:
     places = distinct(np.concatenate(chosen))
     rows = log.verdicts.rows.take(places, "first_offset", "marker_offset")
     return places[np.argsort(fold.begins(rows), kind="stable")]
+
+
+def _next_of_producers(rows: Columns, chosen: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Return the transactions with data that follow chosen ones of their producers: a marker may cut one in two."""
+    producer, marker = rows["producer_id"], rows["marker_offset"]
+    has_data = fold.has_data(rows)
+    found: list[int] = []
+    for row in chosen.tolist():
+        after = np.flatnonzero(has_data & (producer == producer[row]) & (marker > marker[row]))
+        found += [int(after[np.argmin(marker[after])])] if len(after) else []
+    return np.array(found, np.intp)
 
 
 # An audit's tables as Arrow batches, for Parquet; needs pyarrow.
