@@ -570,6 +570,7 @@ class IncidentsRow(TypedDict):
     first_offset: int | None
     last_offset: int | None
     records: int | None
+    offsets_waiting: int | None
     lost_records: int | None
     lost_by_outcome: dict[str, int] | None
     kept_in: list[IncidentsKeptIn] | None

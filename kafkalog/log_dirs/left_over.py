@@ -131,13 +131,12 @@ def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
         return "left by an interrupted cleaning, not part of the log; the broker deletes them at its next start"
     sizes = ((name, _full_size(os.path.join(where.log, name), parsed.kind)) for name, parsed in cleaned)
     full = [(name, size) for name, size in sizes if size]
-    why = "".join(
-        f" ({name} is full with {size} bytes: raise segment.index.bytes, or lower segment.bytes)"
-        for name, size in full[:1]
-    )
+    why, mend = "; the broker's log says why", "Mend that"
+    for name, size in full[:1]:
+        why, mend = f", as {name} is full with {size} bytes", "Raise segment.index.bytes, or lower segment.bytes,"
     return (
-        f"{FAILED}{why}: a stop in order deletes those of an interrupted one; they are not part of the log, the broker"
-        " has not cleaned the partition since, deletes them at its next start, and then tries again"
+        f"{FAILED}{why}. The broker has not cleaned the partition since. {mend} and restart the broker: its start deletes"
+        " these files, and it cleans again"
     )
 
 

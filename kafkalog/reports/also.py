@@ -16,11 +16,12 @@ from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE
 from kafkalog.files.names import OFFSETS_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
+from kafkalog.log_dirs.left_over import FAILED
 from kafkalog.quantities import age, by_number, iso, number_of, size_text
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead, ends_of
 
-__all__ = ["Line", "also", "groups_that_moved", "listed"]
+__all__ = ["STOPPED", "Line", "also", "groups_that_moved", "listed"]
 
 _MOST: Final = 10  # lines of a kind
 _NAMES: Final = 8  # places and ids in a line
@@ -58,9 +59,10 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         for row in source.rows("partitions")
         if row["log_start_offset"] > 0 and row["log"] in logs
     }
+    told = {name for row in incidents if row["kind"] not in INFORMATIVE for name in row["transactional_ids"] or ()}
     kinds = (
         list(_aborted(incidents, counts, here)),
-        [_open(one, ends, starts) for one in sorted(counts.opened, key=_since)],
+        [_open(one, ends, starts, told) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
         list(_noted(source)),
@@ -99,7 +101,7 @@ def _first(lines: Sequence[Line]) -> Iterator[Line]:
 
 # What a refused request leaves is at the client, not in the files.
 _SEEN: Final = {
-    "fenced": "the older producer's next produce, commit or abort is refused: its client may have seen"
+    "fenced": "of each of them the older producer's next produce, commit or abort is refused: its client may have seen"
     " InvalidProducerEpochException or ProducerFencedException (kafkalog explain writer-fenced)",
     "timed out": "what such a producer sends after that is refused: its client may have seen"
     " InvalidProducerEpochException or ProducerFencedException (kafkalog explain transactions-aborted)",
@@ -131,9 +133,10 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
                 known = {counts.timeouts[key] for key in keys if key in counts.timeouts}
                 said = said.replace("timeout,", f"timeout of {age(min(known))},") if len(known) == 1 else said
             if row["cause"] == "takeover" and number == 1 and who in counts.raised:
-                said += (
-                    f" with another timeout, {age(counts.raised[who])}, and wrote nothing, as Admin.fenceProducers does"
+                said = (
+                    f"probably Admin.fenceProducers: the id was taken over with a timeout of {age(counts.raised[who])}"
                 )
+                said, may = f"{said}, and nothing was written", ""
             times = f" {number:,} times" if number > 1 else ""
             names = f"an administrator aborted {who}{times}" if row["cause"] == "administrator" else f"{who}{times}"
             yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row, here)}", number, names)
@@ -186,24 +189,28 @@ def _since(one: OpenTransaction) -> int:
     return one.since_ms if one.since_ms is not None else min((part.since_ms for part in one.data), default=0)
 
 
-def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int]) -> Line:
-    """Say where a transaction is open, since when, and whether that is normal."""
+def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Collection[str]) -> Line:
+    """Say where a transaction is open, since when, and whether that is normal; `told` are the ids in incidents."""
     who = one.name if one.name is not None else f"producer {one.producer_id}"
+    who += " (its newest transaction)" if one.name in told else ""
     where = ", ".join(_extent(part, starts.get(part.place, 0)) for part in one.data[:_NAMES]) or "with no records here"
     if len(one.data) > _NAMES:
         where += f" and {len(one.data) - _NAMES} more partitions"
     since = _since(one)
-    parts = [f"{who} {where} since {iso(since)}"]
+    short = f"{who} {where}"
+    parts = [f"{short} since {iso(since)}"]
     if one.since_ms is None:
-        return Line("open", f"{parts[0]}; the coordinator's record is not here", 1, f"{who} {where}")
+        return Line("open", f"{parts[0]}; the coordinator's record is not here", 1, short)
     if ends is not None and ends >= since:
         parts.append(f"{age(ends - since)} old where the files end")
+        over = one.timeout_ms is not None and one.timeout_ms != NO_TIMEOUT and ends - since > one.timeout_ms
+        short += f" ({age(ends - since)} old{': over its timeout' * over})"
     if one.timeout_ms == NO_TIMEOUT:
         parts.append("of two-phase commit (enable2Pc): no timeout aborts it, only its owner may end it")
     elif one.timeout_ms is not None:
         within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
         parts.append(f"timeout {age(one.timeout_ms)}{within}")
-    return Line("open", ", ".join(parts), 1, f"{who} {where}")
+    return Line("open", ", ".join(parts), 1, short)
 
 
 def _extent(part: OpenData, log_start: int) -> str:
@@ -259,6 +266,7 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
 
 
 _CLEANING: Final = "cleaning"
+STOPPED: Final = "compaction has stopped"
 _STEPS: Final = frozenset({"offset-went-back", "offset-deleted"})
 _WITH_LINE: Final = frozenset(code for code, about in CATALOGUE.items() if about.line is not None)
 _CLEANINGS: Final = frozenset(code for code in _WITH_LINE if CATALOGUE[code].line == _CLEANING)
@@ -325,8 +333,13 @@ def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[Cluster
         far = "the cleaner has no checkpoint of it" if offset < 0 else (
             f"by its checkpoint the cleaner is at offset {offset} of {row['log_end_offset']}"
         )  # fmt: skip
-        order = (said, far) if log in left else (far, said)
         where = f"{row['topic']}-{row['partition']}"
+        if FAILED in said:
+            at = f" at offset {offset} of {row['log_end_offset']}" if offset >= 0 else ""
+            why = said.partition(": ")[2].replace(FAILED, "a cleaning failed")
+            yield Line(_CLEANING, f"{where}: {STOPPED}{at}, no file says since when: {why}", 1, where)
+            continue
+        order = (said, far) if log in left else (far, said)
         yield Line(_CLEANING, f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]", 1, where)
 
 

@@ -16,9 +16,8 @@ from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.log_dirs.left_over import FAILED
 from kafkalog.quantities import by_number, iso, number_of
-from kafkalog.reports.also import Line, also, groups_that_moved
+from kafkalog.reports.also import STOPPED, Line, also, groups_that_moved
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.tables.change_tables import CHANGES
@@ -200,9 +199,9 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
     if number := numbers.get("not read"):
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
-        failed = sum(line.label == "cleaning" and FAILED in line.text for line in lines)
-        did = "failed" if failed == number else "did not finish"
-        parts.append(f"a cleaning that {did} in {number_of(number, 'partition')}")
+        failed = sum(line.label == "cleaning" and STOPPED in line.text for line in lines)
+        did = f"{STOPPED}, as a cleaning failed," if failed == number else "a cleaning did not finish"
+        parts.append(f"{did} in {number_of(number, 'partition')}")
     parts += [*ends_open, *may_wait(incidents)]
     if any(row["kind"] == "copy-skewed" for row in incidents):
         parts.append("files of different moments, which can't tell how some transactions ended")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -17,8 +16,6 @@ from kafkalog.quantities import many, offset_range
 __all__ = ["IncidentLine", "in_words", "next_words", "records_line"]
 
 _NAMES: Final = 20  # of partitions, ids, producers or groups in a line: all that clients noticed, but for a crowd
-
-_BEHIND: Final = re.compile(r", with ([\d,]+) offsets? behind it")  # what waits where consumers stop
 
 _WORDS: Final = 4  # of the next step
 
@@ -35,13 +32,13 @@ Row = Mapping[str, Any]
 class IncidentLine(NamedTuple):
     """The line of an incident, or of several that are alike; an empty text is nothing to say.
 
-    It began at `since_ms`, or some time after it where that is `about`.
+    It began at `since_ms`, or some time between that and `until_ms`.
     """
 
     what: str
     where: str
     since_ms: int | None
-    about: bool
+    until_ms: int | None
     who: str
     behind: str
     next: str
@@ -57,7 +54,7 @@ class IncidentLine(NamedTuple):
             f"{crowd}{in_words(row)}",
             _where(some),
             None if first is None else first["since_ms"],
-            first is not None and first["since_until_ms"] is not None,
+            None if first is None else first["since_until_ms"],
             _who(some),
             _behind(some),
             next_words([step["text"] for step in row["next_steps"]]) if row["next_steps"] else "",
@@ -149,8 +146,7 @@ def _behind(some: Sequence[Row]) -> str:
 
 def _waiting(some: Sequence[Row]) -> str:
     """Return how many offsets wait where read_committed consumers stop."""
-    said = ((row.get("consumers") or {}).get("read_committed") or "" for row in some)
-    waits = sum(int(number.replace(",", "")) for one in said for number in _BEHIND.findall(one))
+    waits = sum(row.get("offsets_waiting") or 0 for row in some)
     return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}" if waits else ""
 
 

@@ -73,6 +73,10 @@ INCIDENTS: Final = Table(
                least=None),
         Column("records", "int64", "how many records are affected; null if no file shows it"),
         Column(
+            "offsets_waiting", "int64", "how many offsets read_committed consumers do not get in its partitions, from"
+            " where they stop to the end; null if they stop nowhere",
+        ),
+        Column(
             "lost_records", "int64", "how many records consumers have lost, without control records, of missing ones"
             " those that no replica has; null if none is known",
         ),

@@ -77,10 +77,10 @@ TOLD: Final = (
     _hangs("k4-m-expired-ids", "id-expired", "payments-audit.20-0", "meters-audit.30-0", 11, 11, 1795251864555),
     # Two transactions, one committed and one aborted while their partition had no leader: one cause.
     Told("k4-f-marker-leaderless", "consumers-stopped", "no-leader", ("quotes-orders.76-1",),
-         ("claims-claims.77-1", "payments-parcels.22-4"), (9, 10), 1795251790344,
+         ("claims-claims.77-1", "payments-parcels.22-4"), (9, 10), 1795251802644,
          f"{_ABORT} --topic quotes-orders.76 --partition 1 --start-offset 10"),
     Told("k4-f-marker-leaderless-44", "consumers-stopped", "no-leader", ("invoices-seats.7-1",),
-         ("coupons-stock.0-5", "clicks-stock.70-6"), (9, 12), 1795251789657,
+         ("coupons-stock.0-5", "clicks-stock.70-6"), (9, 12), 1795251800762,
          f"{_ABORT} --topic invoices-seats.7 --partition 1 --start-offset 11"),
     # Their broker was killed, and the other one was up.
     Told("k4-f-marker-pending", "consumers-stopped", "leader-lost",

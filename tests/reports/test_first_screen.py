@@ -91,7 +91,7 @@ def test_a_cleaning_is_told_with_its_checkpoint(tmp_path: Path) -> None:
     assert len(rows) == 2
     for topic, partition, offset in map(str.split, rows):
         (line,) = [one for one in shown if f"{topic}-{partition}:" in one]
-        assert f"by its checkpoint the cleaner is at offset {offset} of " in line
+        assert f"compaction has stopped at offset {offset} of " in line
 
 
 TIERED = (case for case in official.cases(official.CORPUS.with_name("corpus-tiered")) if (case / "data").is_dir())
@@ -125,7 +125,10 @@ def test_what_is_proved_and_what_may_be_are_counted_apart(tmp_path: Path) -> Non
 
     assert shown.startswith("BLOCKED  1 hanging transaction holds back read_committed consumers of t.x_y-z-1 since ")
     assert "; 4 more may, in 4 partitions." in shown
-    assert "1 aborted, 5 hanging (6 by the coordinator's records; 5 more without one, in 5 partitions)" in shown
+    assert (
+        "1 aborted, 1 hanging, 4 that may hang (6 by the coordinator's records; 5 more without one, in 5 partitions)"
+        in shown
+    )
 
 
 def test_what_was_aborted_by_hand_is_counted_beside_the_decision_with_its_epoch(tmp_path: Path) -> None:

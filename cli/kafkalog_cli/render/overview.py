@@ -109,9 +109,17 @@ class Overview:
 
     def _line(self, some: Sequence[Row]) -> str:
         line = IncidentLine.of(some)
-        since = "" if line.since_ms is None else f"since {'about ' * line.about}{self._time(line.since_ms)}"
+        since = "" if line.since_ms is None else f"since {self._times(line.since_ms, line.until_ms)}"
         parts = [line.what, line.where, since, line.who, line.behind, line.next and f"next: {line.next}"]
         return escape(" · ".join(filter(None, parts)))
+
+    def _times(self, first: int, last: int | None) -> str:
+        """Write a time of day, or the two between which it is; of one second they are about the same."""
+        since = self._time(first)
+        if last is None:
+            return since
+        until = self._time(last)
+        return f"about {since}" if since == until else f"between {since} and {until}"
 
     def _time(self, time_ms: int) -> str:
         written = self.moments.block().prose(iso(time_ms))

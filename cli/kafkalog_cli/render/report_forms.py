@@ -253,7 +253,7 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
             yield "lost", said
     if every := row.get("groups"):
         yield "groups", groups_said(every, is_one=(row["partitions_total"] or 0) < 2, most=_GROUPS)
-    yield from _consumers(row)
+    yield from _consumers(row, title)
 
 
 def _since(row: Row, title: str) -> str:
@@ -278,9 +278,9 @@ def _unsaid(words: str, title: str) -> str:
     return "" if re.search(rf"(?<!\w){re.escape(words)}(?!\w)", title, re.IGNORECASE) else words
 
 
-def _consumers(row: Row) -> Iterator[tuple[str, str]]:
-    """Yield what consumers get, once where the isolation level makes no difference."""
-    by_level = row["consumers"] or {}
+def _consumers(row: Row, title: str) -> Iterator[tuple[str, str]]:
+    """Yield what consumers get, as far as a title does not say it: once where the isolation level is no difference."""
+    by_level = {level: said for level, said in (row["consumers"] or {}).items() if _stopped_at(said) not in title}
     label = "blocked" if row["kind"] == "consumers-stopped" else "consumers"
     if len(by_level) > 1 and len(set(by_level.values())) == 1:
         yield "consumers", next(iter(by_level.values()))
@@ -288,6 +288,10 @@ def _consumers(row: Row) -> Iterator[tuple[str, str]]:
     for level, said in by_level.items():
         rest = f" consumers {said.removeprefix('They ')}" if said.startswith("They ") else f": {said}"
         yield label, f"{level}{rest}"
+
+
+def _stopped_at(said: str) -> str:
+    return said.removeprefix("They stop at ").removesuffix(".")
 
 
 def _offsets(first: int, last: int | None) -> str:

@@ -20,7 +20,7 @@ from kafkalog.auditing.incidents.incident import (
     Subject,
     Words,
 )
-from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_at, leaderless_now
+from kafkalog.auditing.incidents.leadership import Leaderless, last_led, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
     AUDIT,
     COPY_AGAIN,
@@ -37,7 +37,7 @@ from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import iso, listed, many, offset_range
+from kafkalog.quantities import iso, listed, many, offset_range, producer_name
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
 __all__ = ["LET_END", "Blocked", "blocked", "describe", "not_given", "stable_offsets", "stopped"]
@@ -51,7 +51,7 @@ _GET: Final = ("{stop}{held}", "They get everything, including {records} of open
 # By the code of the findings, and in what a cause differs from the others of its code.
 _WORDS: Final = {
     "transaction-hanging": Words(
-        "{hanging} {stop_them}: {why}.{save}",
+        "{hanging} {stop_them}: {why}.{save}{behind}",
         *_GET,
         doubtful="{who} may hang: {why}. {it} {stop_them}.{save}",
     ),
@@ -90,7 +90,8 @@ _WORDS: Final = {
                       *OTHER_BROKERS),),
     ),
     "copied-while-running": Words(
-        "{who} in {where} may be open, or ended after this copy: the coordinator's files in it are too old to tell.",
+        "{who} in {where} may be open, or ended after this copy: the coordinator's files in it are too old to tell."
+        " {it} {stop_them}.",
         *_GET,
     ),
 }  # fmt: skip
@@ -180,10 +181,11 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
     incident.say(
         _WORDS[words],
         who=who,
-        hanging=who.replace("transaction", "hanging transaction", 1),
+        hanging=who.replace("transaction", "decided transaction" if _are_decided(every) else "hanging transaction", 1),
         it="It" if is_one else "They",
-        stop_them=_stop_them(incident, is_one=is_one),
-        why=why if is_one else _plural(why),
+        stop_them=_stop_them(incident, every, is_one=is_one),
+        behind=_behind(tables, every),
+        why=(why if is_one else _plural(why)) + _leads_now(tables, one),
         save=_save(every),
         decided="decided" if not is_one else f"decided to {'commit' if one.decided.committed else 'abort'}",
         broker="" if without is None or without.leader is None else f": start broker {without.leader}, which led it",
@@ -227,6 +229,8 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> st
     incident.reach((one.row["first_offset"] for one in every), (one.row["last_offset"] for one in every))
     incident.records = sum(one.row["records"] or 0 for one in every)
     incident.since = Since.earliest(one.since for one in every if one.since is not None)
+    if _are_decided(every):  # until then a transaction is only open
+        incident.since = Since.of_brokers(map(_undelivered, every))
     for one in every[:EVENTS]:
         incident.events += one.decided.events(tables, one.place)
         incident.events.append(_opened(one, alone=len(every) == 1))
@@ -235,7 +239,19 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> st
         if without is not None and not any(event[:4] == without.event()[:4] for event in incident.events):
             decision, what = one.decided.prepared, f"The decision for {one.who}"
             incident.events.append(without.event() if decision is None else without.before(decision, what))
-    return _stop(tables, every, is_named=len(incident.partitions) == 1)
+    waits = _waits(tables, every)
+    incident.offsets_waiting = sum(behind for _, behind in waits.values())
+    return _stop(waits, is_named=len(incident.partitions) == 1)
+
+
+def _undelivered(one: Open) -> int | None:
+    """Return when the decision was made (ms) whose marker is missing, None where there is none."""
+    is_decided = one.finding["code"] == "transaction-pending" or one.row["cause"] == "marker-missing"
+    return one.decided.prepared["last_update_timestamp_ms"] if is_decided and one.decided.prepared else None
+
+
+def _are_decided(every: list[Open]) -> bool:
+    return all(_undelivered(one) is not None for one in every)
 
 
 def _not_listed(tables: ClusterTables, one: Open) -> Iterator[Event]:
@@ -265,8 +281,8 @@ def _opened(one: Open, *, alone: bool) -> Event:
     return Event(time, clock, one.finding["file"], one.row["first_offset"], what)
 
 
-def _stop(tables: ClusterTables, every: list[Open], *, is_named: bool) -> str:
-    """Say where read_committed consumers stop, and how much waits behind it; the title may have the only partition."""
+def _waits(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, tuple[int, int]]:
+    """Return the offset where read_committed consumers stop in each partition, and how many wait from there on."""
     at: dict[TopicPartition, tuple[int, int]] = {}
     for one in every:
         log = tables.logs.get(one.finding["log"], {})
@@ -274,6 +290,11 @@ def _stop(tables: ClusterTables, every: list[Open], *, is_named: bool) -> str:
         first = min(one.row["first_offset"], one.row["first_offset"] if stable is None else stable)
         waits = 0 if end is None else end - first
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
+    return at
+
+
+def _stop(at: dict[TopicPartition, tuple[int, int]], *, is_named: bool) -> str:
+    """Say where read_committed consumers stop, and how much waits behind it; the title may have the only partition."""
     lines = [
         f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
     ]
@@ -295,11 +316,45 @@ def _words(incident: Incident, every: list[Open]) -> str:
 _OF_CAUSE: Final = {("transaction-pending", "no-leader"), ("transaction-undecided", "state-partition-missing")}
 
 
-def _stop_them(incident: Incident, *, is_one: bool) -> str:
+def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
+    """Say where consumers stop, how much waits, since when, and since when a decided marker is missing."""
     verb = "may stop" if not is_proved(incident.certainty) else "stops" if is_one else "stop"
-    at = "" if incident.first_offset is None else f" at offset {incident.first_offset}"
-    began = "" if incident.since is None else f" since {incident.since.words}"
+    behind = "" if incident.offsets_waiting is None else f", with {many(incident.offsets_waiting, 'offset')} behind it,"
+    at = "" if incident.first_offset is None else f" at offset {incident.first_offset}{behind}"
+    opened = Since.earliest(one.since for one in every if one.since is not None)
+    began = "" if opened is None else f" since {opened.words}"
+    if incident.since is not None and opened is not None and incident.since != opened:
+        began += f", and without the marker since the decision at {iso(incident.since.time)}"
     return f"{verb} read_committed consumers of {incident.where()}{at}{began}"
+
+
+def _leads_now(tables: ClusterTables, one: Open) -> str:
+    """Say who led the partition after the time without a leader that kept a marker away."""
+    without = _leaderless(tables, one) if one.finding["code"] == "transaction-hanging" else None
+    led = last_led(tables.leadership.get(one.place, ()))
+    if without is None:
+        return ""
+    if led is None or led["since_ms"] <= without.since:
+        return ", and has had none since"
+    return f"; broker {led['leader']} has led it since {iso(led['since_ms'])}, and gets no marker any more"
+
+
+def _behind(tables: ClusterTables, every: list[Open]) -> str:
+    """Say which open transaction stops consumers next, where these are of one partition and end."""
+    if len({one.finding["log"] for one in every}) > 1:
+        return ""
+    ends, known = max(one.row["last_offset"] for one in every), {one.row["first_offset"] for one in every}
+    rows = (
+        row
+        for row in tables.transactions.get(every[0].finding["log"], ())
+        if row["first_offset"] is not None and row["marker_offset"] is None and row["first_offset"] not in known
+    )
+    after = min((row for row in rows if row["first_offset"] > ends), key=lambda row: row["first_offset"], default=None)
+    if after is None:
+        return ""
+    whose = producer_name(after["transactional_id"], after["producer_id"])
+    them = "it" if len(every) == 1 else "them"
+    return f" Behind {them}, a transaction of {whose} is open from offset {after['first_offset']} on."
 
 
 def _open_for(tables: ClusterTables, one: Open) -> str:
@@ -314,14 +369,16 @@ def _save(every: list[Open]) -> str:
     if not committed:
         return ""
     may = "may have " if all(one.decided.prepared is None for one in committed) else ""
-    whose = (
-        "it: save its"
-        if len(every) == 1
-        else "them: save their"
-        if len(committed) == len(every)
-        else "some: save their"
-    )
-    return f" The coordinator {may}committed {whose} records first."
+    if len(committed) == len(every):
+        return f" The coordinator {may}committed {'it: save its' if len(every) == 1 else 'them: save their'} records first."
+    others = [one for one in every if not one.is_committed]
+    aborted = f" and aborted {_of(others)}" if all(one.is_aborted for one in others) else ""
+    return f" The coordinator {may}committed {_of(committed)}{aborted}: save first what is committed."
+
+
+def _of(some: list[Open]) -> str:
+    """Name transactions by their ids and offsets."""
+    return listed(f"{one.who} at {offset_range(one.row['first_offset'], one.row['last_offset'])}" for one in some)
 
 
 def _plural(why: str) -> str:

@@ -187,22 +187,25 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         _WORDS[cause],
         leader=first and first.leader,
         when=first and iso(first.row["since_ms"]),
-        lost=_lost(incident, together, every) + _given_up(hanging),
+        lost=_lost(incident, together, every) + _given_up(incident, hanging),
         waits=waits,
     )
     incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
     return incident
 
 
-def _given_up(hanging: Sequence[Open]) -> str:
-    """Say how many committed records more are given up where open transactions are ended."""
+def _given_up(incident: Incident, hanging: Sequence[Open]) -> str:
+    """Say how many committed records more are given up where decided transactions are ended, and how many that makes."""
     committed = [one.row for one in hanging if one.is_committed and one.is_proved and one.row["records"]]
     if not committed:
         return ""
     number, first = sum(row["records"] for row in committed), committed[0]
     which = f" at offset {first['first_offset']} of {TopicPartition.of(first)}" if len(committed) == 1 else "s"
     gives = "gives" if len(committed) == 1 else "give"
-    return f" Ending the open transaction{which} {gives} up {many(number, 'committed record')} more."
+    every = number + incident.lost_by_outcome.get("committed", 0)
+    in_all = f": {many(every, 'committed record')} at risk in all" if every > number else ""
+    said = f" Ending the transaction{which}, whose commit {'was' if len(committed) == 1 else 'had been'} decided,"
+    return f"{said} {gives} up {many(number, 'committed record')} more{in_all}."
 
 
 def _tell(tables: ClusterTables, incident: Incident, there: Elected, forks: Sequence[_Fork]) -> None:
@@ -339,7 +342,8 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
         copy = fork.copy
         text = (
             f"Save the copy on {copy.holder} before its broker starts: it truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader."
+            f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader. Not where these"
+            " files are a copy themselves: keep them."
         )
         steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted.shown()]

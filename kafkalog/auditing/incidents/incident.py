@@ -258,6 +258,7 @@ class Incident:
     first_offset: int | None = None
     last_offset: int | None = None
     records: int | None = None
+    offsets_waiting: int | None = None
     lost_records: int | None = None
     lost_by_outcome: dict[str, int] = field(default_factory=dict)
     kept_in: list[LostCopy] = field(default_factory=list)
@@ -319,6 +320,7 @@ class Incident:
             first_offset=self.first_offset,
             last_offset=self.last_offset,
             records=self.records,
+            offsets_waiting=self.offsets_waiting,
             lost_records=self.lost_records,
             lost_by_outcome=self.lost_by_outcome or None,
             kept_in=[one._asdict() for one in self.kept_in[:LISTED]],

@@ -249,8 +249,7 @@ CHECK: Final = (
 )
 ASK: Final = (
     "Ask the running broker what these files can't tell: CurrentTransactionStartOffset of producer {producer} is None if"
-    " the transaction ended, and stays {first} if it hangs. The tool is in Kafka 3.0 and newer, and asks brokers from 2.8"
-    " on."
+    " it ended, and stays {first} if it hangs (a tool of Kafka 3.0 and newer, for brokers from 2.8 on)."
 )
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
 LATER: Final = (

@@ -20,7 +20,6 @@ from kafkalog.catalogue.code import KindWords
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import few_groups, grouped
-from kafkalog.files.names import given_again
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import many, offset_range
 from kafkalog.segments.file_rows import finding_rows
@@ -224,7 +223,7 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     words = _OF_MISSED if missed else Words(begins[0], "{consumers}", doubtful=begins[-1])
     incident.say(words, where=incident.where() or worst["file"], what=what, consumers=consumers)
     if missed:
-        incident.steps.append(Step.running(_READ_ALL, "kafkalog verify", *dict.fromkeys(map(given_again, tables.directories))))
+        incident.steps.append(_READ_ALL)
         return incident
     incident.steps = [Step(text) for text in dict.fromkeys(map(_step, told))]
     if codes == {_STRANDED}:
@@ -270,8 +269,10 @@ _OF_MISSED: Final = Words(
              " the last offset right and count back from it."),
     ),
 )  # fmt: skip
-_READ_ALL: Final = (
-    "Look for more records that consumers miss: an audit reads the headers of batches, and verify all records."
+_READ_ALL: Final = Step.running(
+    "Look for more records that consumers miss: an audit reads the headers of batches, and verify all records.",
+    "kafkalog verify",
+    "DIR",
 )
 
 

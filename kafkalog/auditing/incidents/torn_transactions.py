@@ -46,7 +46,8 @@ _WORDS: Final = {
         (
             Step.saving("Save the records that read_committed consumers skip."),
             Step("Write them again by hand: no command commits what was aborted."),
-            Step("Find out who sent the marker: kafka-transactions.sh abort, or another program by the Admin client."),
+            Step("Find out who sent the marker: kafka-transactions.sh abort, or another program that may write"
+             " markers (WriteTxnMarkers)."),
         ),
     ),
     "foreign-marker": Words(

@@ -71,7 +71,8 @@ _HEADS: Final = ("", "what", "where", "since", "who", "behind it", "next")
 def _line(row: Row, number: int | None, zone: Zone) -> Element:
     """Write the incident's line in the words of the screen, with its number there."""
     line = IncidentLine.of([row])
-    since = None if line.since_ms is None else ["about " * line.about, moment(line.since_ms, zone)]
+    at_least = " at the earliest" * (line.until_ms is not None)
+    since = None if line.since_ms is None else [moment(line.since_ms, zone), at_least]
     return element(
         "summary",
         element("span", f"{number} " if number else "", severity_mark(row["severity"])),

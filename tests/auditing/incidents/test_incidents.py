@@ -93,9 +93,9 @@ def _not_proved(row: Row) -> list[str]:
     if any("abort" in (step["command"] or "") for step in row["next_steps"]):
         told.append(f"{row['title']}: not proved, but aborted")
     if row["cause"] not in ("state-partition-missing", "never-arrived") and not row["next_steps"][0]["text"].startswith(
-        "Copy again, "
+        ("Copy again, ", "Ask the running broker ")
     ):
-        told.append(f"{row['title']}: the first step is no new copy: {row['next_steps'][0]['text']}")
+        told.append(f"{row['title']}: the first step is no new copy and no question: {row['next_steps'][0]['text']}")
     return told
 
 
@@ -107,7 +107,9 @@ def _of_row(row: Row, severities: list[str]) -> list[str]:
         if row[column] not in words:
             told.append(f"{column} {row[column]!r} is no word of the table")
     order = ("note", "warning", "error")
-    if row["severity"] != max(severities, key=order.index, default="note"):
+    worst = max(severities, key=order.index, default="note")
+    is_doubt = row["kind"] == "consumers-stopped" and row["certainty"] != "proved"  # as severe as others of this doubt
+    if row["severity"] != worst and not (is_doubt and order.index(row["severity"]) > order.index(worst)):
         told.append(f"{row['title']}: severity {row['severity']}, its findings have {severities}")
     if not row["title"].endswith(".") or row["title"][0].islower():
         told.append(f"no sentence: {row['title']}")

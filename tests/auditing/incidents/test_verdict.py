@@ -124,7 +124,7 @@ def test_one_holds_and_several_hold() -> None:
     assert (
         of(LOST, note).parts[-1] == "1 decided transaction without a marker holds back read_committed consumers of t-0"
     )
-    assert of(LOST, two).parts[-1] == "2 transactions may hold back read_committed consumers of t-0"
+    assert of(LOST, two).parts[-1] == "2 transactions may hang and hold back read_committed consumers of t-0"
 
 
 def test_the_row_is_the_same_value() -> None:
