@@ -134,10 +134,8 @@ def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
     why, mend = "; the broker's log says why", "Mend that"
     for name, size in full[:1]:
         why, mend = f", as {name} is full with {size} bytes", "Raise segment.index.bytes, or lower segment.bytes,"
-    return (
-        f"{FAILED}{why}. The broker has not cleaned the partition since. {mend} and restart the broker: its start deletes"
-        " these files, and it cleans again"
-    )
+    then = f"{mend} and restart the broker: its start deletes these files, and it cleans again"
+    return f"{FAILED}{why}. The broker has not cleaned the partition since. {then}"
 
 
 # The size of an index's entry, and how many at its end it keeps free: TimeIndex.isFull.

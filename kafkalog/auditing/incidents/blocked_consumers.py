@@ -37,7 +37,7 @@ from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import iso, listed, many, offset_range, producer_name
+from kafkalog.quantities import iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
 __all__ = ["LET_END", "Blocked", "blocked", "describe", "not_given", "stable_offsets", "stopped"]
@@ -324,7 +324,7 @@ def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
     opened = Since.earliest(one.since for one in every if one.since is not None)
     began = "" if opened is None else f" since {opened.words}"
     if incident.since is not None and opened is not None and incident.since != opened:
-        began += f", and without the marker since the decision at {iso(incident.since.time)}"
+        began += f", decided at {iso(incident.since.time)}"
     return f"{verb} read_committed consumers of {incident.where()}{at}{began}"
 
 
@@ -336,7 +336,7 @@ def _leads_now(tables: ClusterTables, one: Open) -> str:
         return ""
     if led is None or led["since_ms"] <= without.since:
         return ", and has had none since"
-    return f"; broker {led['leader']} has led it since {iso(led['since_ms'])}, and gets no marker any more"
+    return f"; broker {led['leader']} leads it since {iso(led['since_ms'])}, and gets none any more"
 
 
 def _behind(tables: ClusterTables, every: list[Open]) -> str:
@@ -352,9 +352,9 @@ def _behind(tables: ClusterTables, every: list[Open]) -> str:
     after = min((row for row in rows if row["first_offset"] > ends), key=lambda row: row["first_offset"], default=None)
     if after is None:
         return ""
-    whose = producer_name(after["transactional_id"], after["producer_id"])
+    whose = after["transactional_id"] or f"a transaction of producer {after['producer_id']}"
     them = "it" if len(every) == 1 else "them"
-    return f" Behind {them}, a transaction of {whose} is open from offset {after['first_offset']} on."
+    return f" Behind {them} {whose} is open from offset {after['first_offset']} on."
 
 
 def _open_for(tables: ClusterTables, one: Open) -> str:
@@ -370,10 +370,11 @@ def _save(every: list[Open]) -> str:
         return ""
     may = "may have " if all(one.decided.prepared is None for one in committed) else ""
     if len(committed) == len(every):
-        return f" The coordinator {may}committed {'it: save its' if len(every) == 1 else 'them: save their'} records first."
+        whose = "it: save its" if len(every) == 1 else "them: save their"
+        return f" The coordinator {may}committed {whose} records first."
     others = [one for one in every if not one.is_committed]
     aborted = f" and aborted {_of(others)}" if all(one.is_aborted for one in others) else ""
-    return f" The coordinator {may}committed {_of(committed)}{aborted}: save first what is committed."
+    return f" The coordinator {may}committed {_of(committed)}{aborted}: save first what it committed."
 
 
 def _of(some: list[Open]) -> str:

@@ -195,7 +195,7 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
 
 
 def _given_up(incident: Incident, hanging: Sequence[Open]) -> str:
-    """Say how many committed records more are given up where decided transactions are ended, and how many that makes."""
+    """Say how many committed records more are given up where decided transactions are ended, and how many in all."""
     committed = [one.row for one in hanging if one.is_committed and one.is_proved and one.row["records"]]
     if not committed:
         return ""

@@ -248,8 +248,8 @@ CHECK: Final = (
     "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, do nothing: it ended."
 )
 ASK: Final = (
-    "Ask the running broker what these files can't tell: CurrentTransactionStartOffset of producer {producer} is None if"
-    " it ended, and stays {first} if it hangs (a tool of Kafka 3.0 and newer, for brokers from 2.8 on)."
+    "Ask the running broker what these files can't tell: CurrentTransactionStartOffset of producer {producer} is None"
+    " if it ended, and stays {first} if it hangs (a tool of Kafka 3.0 and newer, for brokers from 2.8 on)."
 )
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
 LATER: Final = (

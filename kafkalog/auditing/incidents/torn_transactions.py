@@ -56,8 +56,8 @@ _WORDS: Final = {
         "They get the records{place}, which belong to an aborted transaction.",
         "They get all records.",
         (
-            Step.saving("Undo them downstream: consumers get these aborted records, and no command takes them back. This"
-                        " lists them."),
+            Step.saving("Undo them downstream: consumers get these aborted records, and no command takes them back."
+                        " This lists them."),
             Step(f"Find out who wrote the marker: no coordinator did, by {STATE_TOPIC}."),
         ),
     ),
@@ -68,7 +68,7 @@ _WORDS: Final = {
         "They get all records.",
         (
             Step.saving("Save the transaction's records, of which those of the older epoch come first, and ask the"
-                        " producer's owner whether those should count."),
+                        " producer's owner whether those should count{then}."),
         ),
     ),
 }  # fmt: skip
@@ -170,7 +170,7 @@ def _torn(tables: ClusterTables, some: list[_Ended]) -> Incident:
 
 
 def _other_parts(tables: ClusterTables, incident: Incident, some: list[_Ended], decision: Row | None) -> str:
-    """Say what became of the rest of a transaction: in the partition what came after the wrong marker, and elsewhere."""
+    """Say what became of the rest of a transaction: what came after the wrong marker, and what is elsewhere."""
     if decision is None:
         return ""
     needed, rest = some[0][0]["needed"], []
@@ -185,7 +185,7 @@ def _other_parts(tables: ClusterTables, incident: Incident, some: list[_Ended], 
 
 
 def _second_half(tables: ClusterTables, finding: Row, row: Row, decision: Row) -> Row | None:
-    """Return what the decision's own marker ended in the partition: the producer's next data, if no decision is nearer."""
+    """Return what the decision's own marker ended there: the producer's next data, if no other decision is nearer."""
     decided = decision["last_update_timestamp_ms"]
     steps = (step for state in ("prepare_commit", "prepare_abort") for step in tables.decisions(finding, state))
     later = (step["last_update_timestamp_ms"] for step in steps)
@@ -216,7 +216,7 @@ def _decided(incident: Incident, finding: Row, decision: Row, whose: str) -> Eve
 
 
 def _own_fate(tables: ClusterTables, finding: Row, row: Row) -> str:
-    """Say how the transaction ended to which late records belong, where its marker is in the log: they came after it."""
+    """Say how the transaction ended to which late records belong, where its marker is in the log, before them."""
     before = [
         one
         for one in tables.transactions.get(finding["log"], ())
@@ -284,6 +284,7 @@ def _adopted(tables: ClusterTables, some: list[_Ended]) -> Incident:
         ended=fate,
         get="get" if fate == "committed" else "skip",
         own="" if row is None else _own_fate(tables, finding, row),
+        then="; if not, undo them downstream" if fate == "committed" else "; if so, write them again",
         when=_when(incident),
     )
     return incident
