@@ -35,6 +35,21 @@ def test_records_that_share_offsets_are_counted(tmp_path: Path, counts: tuple[in
     assert len(incident["next_steps"]) == 1
 
 
+@pytest.mark.parametrize(("first", "missed"), [(-3, 3), (-1, 1), (0, 0)])
+def test_records_below_offset_0_are_told_as_whole(tmp_path: Path, first: int, missed: int) -> None:
+    """No consumer asks for them; they are on disk, in no other finding, and the incident's own step reads them."""
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{0:020}.log").write_bytes(_batch(first, 5, 4) + _batch(first + 5, 2, 1))
+    log = opened(tmp_path)
+    found = [row for row in log.audit().incidents if row["cause"] == "odd-batches"]
+
+    assert [row["records"] for row in found] == [missed] * (missed > 0)
+    for row in found:
+        assert f"No consumer can fetch {missed} record" in row["title"]
+        assert row["next_steps"][0]["command"].startswith(f"kafkalog extract --incident {row['id']}")
+        assert [one.offset for one in log.extract(incident=row["id"])] == list(range(first, 0))
+
+
 def test_a_count_that_no_bytes_hold_is_added_to_nothing(tmp_path: Path) -> None:
     """It is a number that anybody can write: the batch is told, and 2147483647 records of it are not counted."""
     (tmp_path / "t-0").mkdir()
