@@ -342,8 +342,8 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
         copy = fork.copy
         text = (
             f"Save the copy on {copy.holder} before its broker starts: it truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader. Not where these"
-            " files are a copy themselves: keep them."
+            f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader. If these"
+            " files are a copy already, keep them instead."
         )
         steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted.shown()]
