@@ -42,7 +42,7 @@ SAYS: Final[dict[str, dict[str, int]]] = {
     "k4-g-foreign-markers-tv2": {"atomicity-broken": 2},
     "k4-k-unclean-election": {"transaction-hanging": 1, "replicas-fork": 1, "atomicity-broken": 1},
     "k4-m-expired-ids": {"transaction-hanging": 1},
-    "v0.11-odd-batches": {"offset-outside-segment": 2, "records-missing": 2},
+    "v0.11-odd-batches": {"offset-outside-segment": 2},
     "v2.8-hanging": {"transaction-hanging": 3},
     "v3.3-hanging": {"transaction-hanging": 3},
     "v3.3-hanging-operator": {"transaction-hanging": 2},

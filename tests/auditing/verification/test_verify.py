@@ -26,7 +26,6 @@ ODD: Final = {  # what a broker took from a client, as it is told
     "k4-b-foreign-encodings": {"offset-delta-falling"},
     "v0.11-odd-batches": {
         "offset-outside-segment",
-        "records-missing",
         "offset-delta-above-last",
         "offset-delta-falling",
     },
