@@ -296,11 +296,16 @@ def _steps_of_groups(source: AuditSource) -> Iterator[Line]:
     found: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
     for row in source.notes(_STEPS):
         if (said := _STEP.match(row["message"])) is not None:
-            found.setdefault((said[1], said[2].removesuffix(" by")), {})[row["topic"], row["partition"]] = row["message"]
+            found.setdefault((said[1], said[2]), {})[row["topic"], row["partition"]] = row["message"]
     for (group, did), places in sorted(found.items()):
         first, *others = sorted(places, key=lambda place: (by_number(place[0]), place[1]))
         more = listed([f"{topic}-{partition}" for topic, partition in others], len(others))
-        yield Line("group", f"{places[first]}{f'; so it did in {more}' if more else ''}", 1, f"{group} {did}")
+        yield Line(
+            "group",
+            f"{places[first]}{f'; so it did in {more}' if more else ''}",
+            1,
+            f"{group} {did.removesuffix(' by')}",
+        )
 
 
 def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, int]:
