@@ -18,6 +18,7 @@ from kafkalog.auditing.pipeline import as_text, ending, provenance, scans_of_aud
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.errors import NothingMatchesError, UnsupportedError
 from kafkalog.files.directories import expand
+from kafkalog.files.names import why_no_place
 from kafkalog.files.object_stores import set_storage_options
 from kafkalog.files.off_limits import refuse_evidence
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
@@ -69,6 +70,9 @@ def audit(
     where it can't be written, UnreadableError where the job failed, with the cause.
     """
     given = [os.fspath(path) for path in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
+    if not given:
+        raise UnsupportedError("there are no inputs: name the log directories of brokers, or a pattern")
+    tables = (tables,) if isinstance(tables, str) else tables
     unknown = sorted(set(tables) - {table.name for table in AUDIT_TABLES})
     if unknown:
         known = ", ".join(table.name for table in AUDIT_TABLES)
@@ -93,7 +97,12 @@ def audit(
 
 
 def absolute(pattern: str) -> str:
-    """Return a path or pattern that means the same in executors, which run in directories of their own."""
+    """Return a path or pattern that means the same in executors, which run in directories of their own.
+
+    Raises UnsupportedError for a URI that nothing here reads.
+    """
+    if wrong := why_no_place(pattern):
+        raise UnsupportedError(wrong)
     return pattern if "://" in pattern else os.path.abspath(pattern)
 
 

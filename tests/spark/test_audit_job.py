@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -50,6 +50,26 @@ def test_a_call_does_all_that_the_command_does(spark: SparkSession, tmp_path: Pa
         kafkalog.spark.audit(spark, str(HANGING), tmp_path / "out")
     with pytest.raises(UnsupportedError, match="no table offsets: the tables are incidents"):
         kafkalog.spark.audit(spark, str(HANGING), tmp_path / "other", tables=["offsets"])
+
+
+@pytest.mark.parametrize(
+    ("inputs", "output", "said"),
+    [
+        (HANGING, "wasbs://c@a.blob.core.windows.net/x", "write abfss://CONTAINER@ACCOUNT"),
+        (HANGING, "dbfs:/audits/x", "write /dbfs/"),
+        (["s3n://bucket/logs"], "x", "write s3a://"),
+        ([], "x", "no inputs"),
+    ],
+)
+def test_what_can_not_be_read_or_written_is_refused_before_anything_is_made(
+    inputs: Any, output: str, said: str, needs_spark: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the commands refuse it; the operating system would take a URI for a folder of this directory."""
+    monkeypatch.chdir(tmp_path)
+    nothing: Any = None  # no session is asked
+    with pytest.raises(UnsupportedError, match=said):
+        kafkalog.spark.audit(nothing, inputs, output)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_commands_take_its_output(spark: SparkSession, tmp_path: Path) -> None:

@@ -103,8 +103,12 @@ def test_an_output_that_only_the_driver_sees(
             "Error ACCESS_DENIED during CreateMultipartUpload operation: Access Denied\n\tat x",
             Exit.OUTPUT_FAILED, "Access Denied: check the credentials (environment, ~/.aws, role) and what they may do",
         ),
+        (
+            "Job aborted\nOSError: kafkalog can't write its output: Unable to load libjvm dlopen(/lib/libjvm.so) failed: x",
+            Exit.OUTPUT_FAILED, "Unable to load libjvm: HDFS needs Hadoop's own libraries here (JAVA_HOME,",
+        ),
     ],
-    ids=["package", "python", "program", "disk", "executor", "results", "memory", "output", "store"],
+    ids=["package", "python", "program", "disk", "executor", "results", "memory", "output", "store", "hadoop"],
 )  # fmt: skip
 def test_the_cause_is_found_in_a_trace(said: str, status: Exit, line: str, needs_spark: None) -> None:
     """Spark 3.5, 4.0 and 4.3 put it far below lines of their own."""

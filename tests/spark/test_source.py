@@ -152,6 +152,8 @@ def test_what_can_not_be_read_is_a_row_and_no_end(spark: SparkSession, tmp_path:
         ({"view": "batch"}, "view 'batch' does not exist: the views are transactions, batches"),
         ({"view": "batches", "columns": "producer"}, "batches has no column 'producer': did you mean producer_id"),
         ({"colums": "file"}, "option 'colums' does not exist: did you mean columns?"),
+        ({"path": "wasbs://c@a/x"}, "wasbs: is no file system that kafkalog knows: write abfss://"),
+        ({"workFolder": "dbfs:/x"}, "option workfolder: dbfs: is no file system that kafkalog knows: write /dbfs/"),
         ({"splitBytes": "much"}, "option splitbytes: 'much' is not a number of bytes, such as 1048576 or 1MiB"),
         ({"now": "today"}, "option now: 'today' is not a time, such as 2026-11-21T03:00:00Z or 1795230000000"),
     ],
