@@ -55,6 +55,8 @@ _BY_TIME: Final = "size and time, and by checksums of headers where a scan was k
 
 _IN_ORDER: Final = ("group", "share", "log", "split_no", "row_no")  # of the rows that come together
 
+_SPLITS: Final = pa.schema([("log", pa.int32()), ("split_no", pa.int32())])
+
 _AGAIN: Final = 64  # tasks that try again what could not be read
 
 KEY_BYTES: Final = 8 << 20  # of keys that one task compares
@@ -178,7 +180,7 @@ class _Heads:
             here = np.frombuffer(row["producers"], np.int64)
             self.producers[log.group] = np.union1d(self.producers.get(log.group, here), here)
             add_requests(about["asked"])
-            self.failed |= {(log.number, at): host for at, host in about["failed"]}
+            self.failed |= {(log.number, at): host for host, places in about["failed"].items() for at in places}
             self.sha256 |= {(log.number, at): checksum for at, checksum in about["sha256"]}
             self.hosts.update(about["hosts"])
 
@@ -249,9 +251,12 @@ class SparkExecutor:
                 rows = map(scan_tasks.place_row, _in_tasks(again), tried)
                 other = scanned_of("failed", rows, min(len(again), _AGAIN))
                 joining.add(self._heads(other, f"try {len(again):,} segments again that could not be read"))
-                # By their names: rows of a lost machine are made again, and what failed may not fail then.
-                names = ", ".join(str(log << 32 | at) for log, at in joining.failed)
-                frame = frame.where(f"shiftleft(bigint(log), 32) + split_no not in ({names})").unionByName(other)
+                # By their names: rows of a lost machine are made again, and what failed may not fail then. They come
+                # by a file: of a machine without the mount they may be most of all segments.
+                cells = (pa.array(numbers, pa.int32()) for numbers in zip(*joining.failed, strict=True))
+                batch = pa.RecordBatch.from_arrays([*cells], schema=_SPLITS)
+                names = sent(self.session, f"{self.work}/names", [batch], _SPLITS, self.reach)
+                frame = frame.join(F.broadcast(names), _SPLITS.names, "left_anti").unionByName(other)
             scanned = ScannedFrame(
                 self, frame, joining.clocks, joining.files(), joining.producers, joining.opened, joining.reused,
                 joining.reading(),
