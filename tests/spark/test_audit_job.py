@@ -59,6 +59,7 @@ def test_a_call_does_all_that_the_command_does(spark: SparkSession, tmp_path: Pa
         (HANGING, "dbfs:/audits/x", "write /dbfs/"),
         (["s3n://bucket/logs"], "x", "write s3a://"),
         ([], "x", "no inputs"),
+        ("bundle.tar.zst", "x", "an archive, which is unpacked on one machine alone: unpack it"),
     ],
 )
 def test_what_can_not_be_read_or_written_is_refused_before_anything_is_made(
@@ -66,10 +67,12 @@ def test_what_can_not_be_read_or_written_is_refused_before_anything_is_made(
 ) -> None:
     """As the commands refuse it; the operating system would take a URI for a folder of this directory."""
     monkeypatch.chdir(tmp_path)
+    archive = tmp_path / "bundle.tar.zst"
+    archive.write_bytes(b"\x28\xb5\x2f\xfd")
     nothing: Any = None  # no session is asked
     with pytest.raises(UnsupportedError, match=said):
         kafkalog.spark.audit(nothing, inputs, output)
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [archive]
 
 
 def test_other_commands_take_its_output(spark: SparkSession, tmp_path: Path) -> None:
