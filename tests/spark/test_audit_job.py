@@ -16,7 +16,6 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import Summary, narrowed
 from kafkalog.errors import NothingMatchesError, UnsupportedError
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.narrowing import Narrowing
 from kafkalog_cli.options import SHOWN
 from official import FIXTURES
 
@@ -94,7 +93,7 @@ def test_topics_are_chosen_before_anything_is_scanned(spark: SparkSession, tmp_p
     topics = sorted(
         {log.partition.directory.topic for cluster in found.clusters for log in cluster.logs} - {STATE_TOPIC}
     )
-    narrowing = Narrowing((topics[0],), (range(1),))
+    narrowing = kafkalog.spark.Narrowing((topics[0],), (range(1),))
     local = narrowed(found, narrowing)
     done = kafkalog.spark.audit(spark, data, tmp_path / "out", plan=kafkalog.spark.JobPlan(narrowing=narrowing))
 
@@ -107,6 +106,9 @@ def test_topics_are_chosen_before_anything_is_scanned(spark: SparkSession, tmp_p
     assert read == {topics[0], STATE_TOPIC}
     with pytest.raises(NothingMatchesError, match="no topic matches 'ordres'"):
         kafkalog.spark.audit(
-            spark, data, tmp_path / "other", plan=kafkalog.spark.JobPlan(narrowing=Narrowing(("ordres",)))
+            spark,
+            data,
+            tmp_path / "other",
+            plan=kafkalog.spark.JobPlan(narrowing=kafkalog.spark.Narrowing(("ordres",))),
         )
     assert not (tmp_path / "other").exists()
