@@ -40,7 +40,7 @@ from kafkalog.tables.manifest import Run
 from kafkalog_spark import judge_tasks, scan_tasks
 from kafkalog_spark.between_tasks import FileAccess, Row, Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
-from kafkalog_spark.job_sizes import TABLE_FILE_BYTES, JobSizes, batched
+from kafkalog_spark.job_sizes import MOST_TASKS, TABLE_FILE_BYTES, JobSizes, batched
 from kafkalog_spark.parts import PART, PARTS, PartFile, PutTogether, read_part, write_part
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ _IN_ORDER: Final = ("group", "share", "log", "split_no", "row_no")  # of the row
 
 _SPLITS: Final = pa.schema([("log", pa.int32()), ("split_no", pa.int32())])
 
-_AGAIN: Final = 64  # tasks that try again what could not be read
+_AGAIN: Final = 64  # tasks that try again what could not be read, if that is little
 
 KEY_BYTES: Final = 8 << 20  # of keys that one task compares
 
@@ -248,8 +248,9 @@ class SparkExecutor:
                 # Another machine may be able to read what one could not. Spark chooses which one tries.
                 again = [place for place in places if (place.log_number, place.split_no) in joining.failed]
                 tried = [joining.failed[place.log_number, place.split_no] for place in again]
-                rows = map(scan_tasks.place_row, _in_tasks(again), tried)
-                other = scanned_of("failed", rows, min(len(again), _AGAIN))
+                tasks = _tasks_again(again, self.sizes.split_bytes(self.split_bytes))
+                in_turn = (replace(place, task=at % tasks) for at, place in enumerate(again))
+                other = scanned_of("failed", map(scan_tasks.place_row, in_turn, tried), tasks)
                 joining.add(self._heads(other, f"try {len(again):,} segments again that could not be read"))
                 # By their names: rows of a lost machine are made again, and what failed may not fail then. They come
                 # by a file: of a machine without the mount they may be most of all segments.
@@ -477,9 +478,10 @@ def _in_turn(rows: DataFrame, number: int) -> DataFrame:
     return spread(rows.withColumn("task", (F.col("group") + F.col("share")) % number), number, "task").drop("task")
 
 
-def _in_tasks(places: Iterable[SegmentPlace]) -> Iterator[SegmentPlace]:
-    """Give places to tasks in turn."""
-    return (replace(place, task=number % _AGAIN) for number, place in enumerate(places))
+def _tasks_again(places: Sequence[SegmentPlace], split_bytes: int) -> int:
+    """Say how many tasks try segments again: a few, unless a machine without the mount left many to the others."""
+    wanted = max(_AGAIN, sum(place.segment.size for place in places) // split_bytes)
+    return min(len(places), wanted, MOST_TASKS)
 
 
 def _key_shares(logs: Sequence[LogPlace]) -> int:

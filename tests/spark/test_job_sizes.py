@@ -109,6 +109,17 @@ def test_segments_are_shared_out_to_as_many_tasks() -> None:
     assert sum(batch.nbytes for batch in rows_of(map(place_row, places), PLACES)) < 300 * len(places)
 
 
+def test_what_a_machine_without_the_mount_left_is_shared_out_as_well() -> None:
+    """A few segments to a few tasks; half of a cluster to as many tasks as would have scanned it."""
+    logs = [replace(log, number=at) for at, log in enumerate(planned(10)[0][:: LOGS // 500])]
+    places = segments_of(logs, GIB)
+
+    assert executor._tasks_again(places[:3], GIB) == 3
+    assert executor._tasks_again(places[:100], GIB * 10) == 64
+    assert executor._tasks_again(places, GIB) == len(places) == 5000
+    assert executor._tasks_again(places * 10, GIB) == MOST_TASKS
+
+
 def heads_of(logs: int, segments: int, hosts: int, *, failed: bool = False, hashed: bool = False) -> pa.Table:
     """Join made-up heads of segments that many machines read, each with five producers."""
     ids = np.arange(5).tobytes()
