@@ -57,7 +57,7 @@ def _audit(session: SparkSession, asked: dict[str, object]) -> dict[str, object]
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT
     return {
         "seconds": seconds, "core_seconds": cores, "began_ms": began, "ended_ms": round(time.time() * 1000),
-        "told": told, "verdict": done.summary.verdict(), "totals": done.summary.totals(), "driver_peak_rss": peak,
+        "told": told, "totals": done.summary.totals(), "driver_peak_rss": peak,
     }  # fmt: skip
 
 

@@ -5,6 +5,6 @@ No module of the library imports it, as none imports pyspark.
 
 from __future__ import annotations
 
-from kafkalog_spark import AuditOptions, BulkAudit, JobPlan, audit, read
+from kafkalog_spark import AuditOptions, BulkAudit, JobPlan, Narrowing, StorageOptions, audit, read
 
-__all__ = ["AuditOptions", "BulkAudit", "JobPlan", "audit", "read"]
+__all__ = ["AuditOptions", "BulkAudit", "JobPlan", "Narrowing", "StorageOptions", "audit", "read"]

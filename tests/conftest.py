@@ -1,4 +1,4 @@
-"""How tests are shared out to several processes: those of Spark stay in one, so that there is one session.
+"""How tests are shared out to several processes: those of Spark's session stay in one.
 
 Programs that tests start can be interrupted, also where whoever started the tests ignores SIGINT, as a background job of
 a shell or nohup does. No example of a property has to be quick.
@@ -29,6 +29,13 @@ TOGETHER: Final = {"tests/house/test_docs.py"} | {
 }
 
 SPARK: Final = Path(__file__).parent / "spark"
+
+# Those of its files whose tests need no session of their process.
+WITHOUT_SESSION: Final = {
+    f"tests/spark/test_{name}.py"
+    for name in ("driver_signals", "full_disks", "held_output", "job_sizes", "quiet_daemon", "reader", "scan_tasks",
+                 "space_tasks")
+}  # fmt: skip
 
 # Every test is marked with what runs it: those of OWN_TARGET with the target of this name, "first" for `make test`,
 # "rest" for what `make test-all` has beside it.
@@ -128,12 +135,14 @@ def _note_start(event: str, _: object) -> None:
 
 @pytest.hookimpl(optionalhook=True)  # xdist's
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Make each test a unit of its own, but for Spark's and those that share much; the biggest unit goes first."""
+    """Make each test a unit of its own, but for those of Spark's session and those that share much; the biggest unit goes first."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Shared(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.partition("::")[0]
-            return "spark" if file.startswith("tests/spark/") else file if file in TOGETHER else nodeid
+            if file.startswith("tests/spark/") and file not in WITHOUT_SESSION:
+                return "spark"
+            return file if file in TOGETHER else nodeid
 
     return Shared(config, log)

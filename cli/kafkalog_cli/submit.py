@@ -85,17 +85,16 @@ def spark_job(
     An unfinished output of a run with the same `arguments` is gone on with. `check` raises what the command refuses.
     """
     check_packages()
-    from kafkalog.files.directories import expand
     from kafkalog.files.object_stores import set_storage_options
     from kafkalog.files.off_limits import refuse_evidence
-    from kafkalog_spark.audit_job import absolute
+    from kafkalog_spark.audit_job import listed
     from kafkalog_spark.ended_jobs import jvm_in_words
     from kafkalog_spark.job_output import Output
     from kafkalog_spark.session import active_session, configured, open_session, stop
 
     params = click.get_current_context().params | {"output": output, "overwrite": overwrite}
     set_storage_options(_storage(params))
-    paths = [path for pattern in paths for path in expand(absolute(pattern))]
+    paths = listed(paths)
     target = Output(output, command)
     refuse_evidence(output, paths)
     target.refuse_existing(overwrite=overwrite or configured("overwrite") == "true", arguments=arguments)

@@ -51,7 +51,7 @@ def is_remote(path: str) -> bool:
 
 # What other programs call a place, and how it is written here.
 _WRITTEN: Final = {
-    "dbfs": "/dbfs/…, where a cluster mounts it",
+    "dbfs": "/dbfs/…, where a cluster mounts it, or /Volumes/…",
     "file": "file:///…, or the path alone",
     "gcs": "gs://…",
     "oss": "s3://… with --endpoint: such a store speaks S3",
@@ -72,6 +72,10 @@ def why_no_place(path: str) -> str | None:
     if uri is None or is_remote(path) or path.startswith(_LOCAL) or os.path.lexists(path):
         return None
     known = _WRITTEN.get(uri[1].lower())
+    if f"{uri[1]}://" in _REMOTE:
+        return (
+            f"{path}: write {uri[1]}://…, with two slashes and what comes first there (a bucket, a container, a host)"
+        )
     instead = f"write {known}" if known else "kafkalog reads and writes " + ", ".join((*_REMOTE, _LOCAL))
     return f"{uri[1]}: is no file system that kafkalog knows: {instead}"
 

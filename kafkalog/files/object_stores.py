@@ -93,8 +93,11 @@ _Out = TypeVar("_Out")
 
 # What the stores' errors have in common where they know no such key, or give it no such right.
 _REFUSED: Final = re.compile(
-    "ACCESS_DENIED|ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|CLIENT_TOKEN|EXPIRED_TOKEN|HTTP status 40[13]"
+    "ACCESS_DENIED|ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|CLIENT_TOKEN|EXPIRED_TOKEN|HTTP status 40[13]|"
+    "AuthenticationException"
 )
+
+_NO_HADOOP: Final = re.compile("Unable to load lib(jvm|hdfs)")  # some hundred places follow
 
 _BLOCK: Final = 8 << 20
 
@@ -228,7 +231,9 @@ def _words(error: Exception) -> str:
 
 
 def with_advice(text: str) -> str:
-    """Return what a store said, and what to do if it refused."""
+    """Return what a store said, and what to do if it refused; not where Hadoop's libraries were looked for."""
+    if lacking := _NO_HADOOP.search(text):
+        return f"{text[: lacking.end()]}: HDFS needs Hadoop's own libraries here (JAVA_HOME, HADOOP_HOME, CLASSPATH)"
     if _REFUSED.search(text) is None:
         return text
     return f"{text.rstrip('.')}: check the credentials (environment, ~/.aws, role) and what they may do"

@@ -101,7 +101,7 @@ def _places(output: str) -> set[str]:
 
 
 def _homes(path: str) -> set[str]:
-    if is_remote(path) or is_directory(path):
+    if is_remote(path) or is_directory(path) or not exists(path):
         return {real_place(path)}
     return {os.path.dirname(place) for place in _places(path)}
 

@@ -13,20 +13,22 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafkalog.auditing.transactions import AuditOptions as AuditOptions
+    from kafkalog.files.object_stores import StorageOptions as StorageOptions
+    from kafkalog.narrowing import Narrowing as Narrowing
     from kafkalog_spark.audit_job import audit as audit
     from kafkalog_spark.bulk_audit import BulkAudit as BulkAudit
     from kafkalog_spark.session import JobPlan as JobPlan
 
-__all__ = ["AuditOptions", "BulkAudit", "JobPlan", "audit", "read"]
+__all__ = ["AuditOptions", "BulkAudit", "JobPlan", "Narrowing", "StorageOptions", "audit", "read"]
 
 
 def __getattr__(name: str) -> Any:
     """Import what an audit needs when it is asked for: executors import this package without it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from kafkalog_spark import audit_job
+    from kafkalog_spark import audit_job, session
 
-    return getattr(audit_job, name)
+    return getattr(audit_job if hasattr(audit_job, name) else session, name)
 
 
 def read(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -18,8 +18,10 @@ from kafkalog.auditing.pipeline import as_text, ending, provenance, scans_of_aud
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.errors import NothingMatchesError, UnsupportedError
 from kafkalog.files.directories import expand
+from kafkalog.files.names import why_no_place
 from kafkalog.files.object_stores import set_storage_options
 from kafkalog.files.off_limits import refuse_evidence
+from kafkalog.log_dirs.archives import is_archive
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import AUDIT_TABLES
@@ -28,7 +30,7 @@ from kafkalog_spark.ended_jobs import jvm_in_words
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.session import JobPlan
 
-__all__ = ["AuditOrder", "absolute", "audit", "earlier_scans", "run_audit"]
+__all__ = ["AuditOrder", "audit", "earlier_scans", "listed", "run_audit"]
 
 Path = str | os.PathLike[str]
 _USUAL: Final = tuple(table.name for table in AUDIT_TABLES if table.name != "visible")
@@ -69,6 +71,9 @@ def audit(
     where it can't be written, UnreadableError where the job failed, with the cause.
     """
     given = [os.fspath(path) for path in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
+    if not given:
+        raise UnsupportedError("there are no inputs: name the log directories of brokers, or a pattern")
+    tables = (tables,) if isinstance(tables, str) else tables
     unknown = sorted(set(tables) - {table.name for table in AUDIT_TABLES})
     if unknown:
         known = ", ".join(table.name for table in AUDIT_TABLES)
@@ -84,7 +89,7 @@ def audit(
     )
     order = AuditOrder(options, tuple(tables), plan, earlier, overwrite, ("kafkalog.spark.audit", *asked))
     set_storage_options(plan.storage)
-    paths = [path for pattern in given for path in expand(absolute(pattern))]
+    paths = listed(given)
     target = Output(os.fspath(output))
     refuse_evidence(target.name, paths)
     target.refuse_existing(overwrite=overwrite, arguments=order.arguments)
@@ -92,8 +97,24 @@ def audit(
         return run_audit(spark, paths, target, order)
 
 
-def absolute(pattern: str) -> str:
-    """Return a path or pattern that means the same in executors, which run in directories of their own."""
+def listed(patterns: Iterable[str]) -> list[str]:
+    """Return the inputs that patterns mean. Raises UnsupportedError for what executors can't read."""
+    paths = [path for pattern in patterns for path in expand(_absolute(pattern))]
+    for path in filter(is_archive, paths):
+        raise UnsupportedError(
+            f"{path}: an archive, which is unpacked on one machine alone: unpack it where all machines see it, "
+            "and give the directory"
+        )
+    return paths
+
+
+def _absolute(pattern: str) -> str:
+    """Return a path or pattern that means the same in executors, which run in directories of their own.
+
+    Raises UnsupportedError for a URI that nothing here reads.
+    """
+    if wrong := why_no_place(pattern):
+        raise UnsupportedError(wrong)
     return pattern if "://" in pattern else os.path.abspath(pattern)
 
 
@@ -103,7 +124,7 @@ def earlier_scans(output: Output, since: str | None) -> tuple[str, ...]:
         return ()
     if output.is_at(since):
         raise UnsupportedError("the earlier audit and the output are the same directory: name another output")
-    return (scans_of_audit(absolute(since)),)
+    return (scans_of_audit(_absolute(since)),)
 
 
 def run_audit(session: SparkSession, paths: Sequence[str], output: Output, order: AuditOrder) -> BulkAudit:

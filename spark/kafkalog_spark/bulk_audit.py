@@ -164,7 +164,7 @@ def bulk_audit(
         clusters, refused = open_clusters(paths)
         every = logs_of(clusters, _share_bytes(clusters, mine, plan, tables))
         logs, of_whom = _chosen(every, plan.narrowing)
-        sizes = _sizes(logs, tables)
+        sizes = _sizes(logs, tables, hashed=plan.hashed)
         sizes.check(most_results(mine))
         nodes = sum(len(cluster.nodes) for cluster in clusters)
         segments, size = (sum(len(log.directory.segments) for log in logs), sum(log.directory.size for log in logs))
@@ -268,11 +268,12 @@ def _share_bytes(
     return share_bytes_of(sum(meant), cores_of(session))
 
 
-def _sizes(logs: Sequence[LogPlace], tables: Sequence[str]) -> JobSizes:
+def _sizes(logs: Sequence[LogPlace], tables: Sequence[str], *, hashed: bool) -> JobSizes:
     shares = {log.group: len(shares_of(log.shares)) for log in logs}
     return JobSizes(
         sum(len(log.directory.segments) for log in logs), len(logs), sum(shares.values()),
-        sum(log.directory.size for log in logs), len(_BY_LOG.intersection(tables)), max(shares.values(), default=1),
+        sum(log.directory.size for log in logs), len(_BY_LOG.intersection(tables)),
+        max(shares.values(), default=1), hashed,
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ _WHERE: Final = re.compile(r"in stage (\d+)\S* failed (\d+) times.*?\(TID \d+\) 
 _TOO_MUCH: Final = re.compile(r"results of (\d+) tasks \((.+?)\) is bigger than spark.driver.maxResultSize \((.+?)\)")
 _LOST: Final = re.compile(r"ExecutorLostFailure \(executor \S+ exited[^)]*\) Reason: (.+?)(?=\n|$)")
 _OUT_OF_MEMORY: Final = re.compile(r"java\.lang\.OutOfMemoryError: (.+)")
+_IN_PYTHON: Final = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)", re.MULTILINE)
 _CRASHED: Final = "Python worker exited unexpectedly"
 _MORE_MEMORY: Final = "spark.executor.memoryOverhead gives executors more, --split-bytes makes tasks smaller"
 
@@ -96,6 +97,8 @@ def _of_spark(text: str) -> str:
         return f"an executor was lost: {lost[1].strip().rstrip('.')}; for want of memory, {_MORE_MEMORY}"
     if _CRASHED in text:
         return f"a Python worker was killed, as the system does for want of memory: {_MORE_MEMORY}"
+    if raised := _IN_PYTHON.search(text):
+        return f"a task of Python ended with {raised[1].strip()}: do driver and executors have the same kafkalog?"
     if where := _WHERE.search(text):
         return where[4].strip()
     aborted = _ABORTED.search(text)

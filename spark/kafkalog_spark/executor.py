@@ -40,7 +40,7 @@ from kafkalog.tables.manifest import Run
 from kafkalog_spark import judge_tasks, scan_tasks
 from kafkalog_spark.between_tasks import FileAccess, Row, Seal, rows_of
 from kafkalog_spark.frames import fetched, kept, mapped, sent, spread
-from kafkalog_spark.job_sizes import TABLE_FILE_BYTES, JobSizes, batched
+from kafkalog_spark.job_sizes import MOST_TASKS, TABLE_FILE_BYTES, JobSizes, batched
 from kafkalog_spark.parts import PART, PARTS, PartFile, PutTogether, read_part, write_part
 
 if TYPE_CHECKING:
@@ -55,7 +55,9 @@ _BY_TIME: Final = "size and time, and by checksums of headers where a scan was k
 
 _IN_ORDER: Final = ("group", "share", "log", "split_no", "row_no")  # of the rows that come together
 
-_AGAIN: Final = 64  # tasks that try again what could not be read
+_SPLITS: Final = pa.schema([("log", pa.int32()), ("split_no", pa.int32())])
+
+_AGAIN: Final = 64  # tasks that try again what could not be read, if that is little
 
 KEY_BYTES: Final = 8 << 20  # of keys that one task compares
 
@@ -178,7 +180,7 @@ class _Heads:
             here = np.frombuffer(row["producers"], np.int64)
             self.producers[log.group] = np.union1d(self.producers.get(log.group, here), here)
             add_requests(about["asked"])
-            self.failed |= {(log.number, at): host for at, host in about["failed"]}
+            self.failed |= {(log.number, at): host for host, places in about["failed"].items() for at in places}
             self.sha256 |= {(log.number, at): checksum for at, checksum in about["sha256"]}
             self.hosts.update(about["hosts"])
 
@@ -246,12 +248,16 @@ class SparkExecutor:
                 # Another machine may be able to read what one could not. Spark chooses which one tries.
                 again = [place for place in places if (place.log_number, place.split_no) in joining.failed]
                 tried = [joining.failed[place.log_number, place.split_no] for place in again]
-                rows = map(scan_tasks.place_row, _in_tasks(again), tried)
-                other = scanned_of("failed", rows, min(len(again), _AGAIN))
+                tasks = _tasks_again(again, self.sizes.split_bytes(self.split_bytes))
+                in_turn = (replace(place, task=at % tasks) for at, place in enumerate(again))
+                other = scanned_of("failed", map(scan_tasks.place_row, in_turn, tried), tasks)
                 joining.add(self._heads(other, f"try {len(again):,} segments again that could not be read"))
-                # By their names: rows of a lost machine are made again, and what failed may not fail then.
-                names = ", ".join(str(log << 32 | at) for log, at in joining.failed)
-                frame = frame.where(f"shiftleft(bigint(log), 32) + split_no not in ({names})").unionByName(other)
+                # By their names: rows of a lost machine are made again, and what failed may not fail then. They come
+                # by a file: of a machine without the mount they may be most of all segments.
+                cells = (pa.array(numbers, pa.int32()) for numbers in zip(*joining.failed, strict=True))
+                batch = pa.RecordBatch.from_arrays([*cells], schema=_SPLITS)
+                names = sent(self.session, f"{self.work}/names", [batch], _SPLITS, self.reach)
+                frame = frame.join(F.broadcast(names), _SPLITS.names, "left_anti").unionByName(other)
             scanned = ScannedFrame(
                 self, frame, joining.clocks, joining.files(), joining.producers, joining.opened, joining.reused,
                 joining.reading(),
@@ -472,9 +478,10 @@ def _in_turn(rows: DataFrame, number: int) -> DataFrame:
     return spread(rows.withColumn("task", (F.col("group") + F.col("share")) % number), number, "task").drop("task")
 
 
-def _in_tasks(places: Iterable[SegmentPlace]) -> Iterator[SegmentPlace]:
-    """Give places to tasks in turn."""
-    return (replace(place, task=number % _AGAIN) for number, place in enumerate(places))
+def _tasks_again(places: Sequence[SegmentPlace], split_bytes: int) -> int:
+    """Say how many tasks try segments again: a few, unless a machine without the mount left many to the others."""
+    wanted = max(_AGAIN, sum(place.segment.size for place in places) // split_bytes)
+    return min(len(places), wanted, MOST_TASKS)
 
 
 def _key_shares(logs: Sequence[LogPlace]) -> int:

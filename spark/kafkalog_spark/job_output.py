@@ -21,7 +21,7 @@ from pyarrow import fs
 
 from kafkalog.auditing.pipeline import Keeping, KeptScans, LocalFolder, as_text, begun_before, begun_text
 from kafkalog.errors import OutputError, UnsupportedError
-from kafkalog.files.names import is_remote, local_path
+from kafkalog.files.names import is_remote, local_path, why_no_place
 from kafkalog.files.object_stores import with_advice
 from kafkalog.files.off_limits import real_place
 from kafkalog.provenance import (
@@ -41,7 +41,7 @@ from kafkalog.provenance import (
 from kafkalog.tables import Table
 from kafkalog.tables.arrow import ParquetFile, arrow_schema
 from kafkalog.tables.manifest import MANIFEST, Manifest, Run, TableFile, read_manifest
-from kafkalog_spark.parts import CANNOT_WRITE, HashedStream, PartFile, filesystem_of
+from kafkalog_spark.parts import CANNOT_WRITE, STORE_ERRORS, HashedStream, PartFile, filesystem_of
 
 __all__ = ["HELD", "HeldError", "Output", "TaskFolder", "held_in_store", "held_on_disk"]
 
@@ -189,7 +189,7 @@ class TaskFolder:
 def _in_words() -> Iterator[None]:
     try:
         yield
-    except OSError as error:
+    except STORE_ERRORS as error:
         raise OSError(f"{CANNOT_WRITE}{error}") from error
 
 
@@ -209,7 +209,9 @@ class Output:
     """
 
     def __init__(self, name: str, command: str = "txn-audit") -> None:
-        """Name the directory. Raises OutputError where its filesystem is not known, or can't be reached."""
+        """Name the directory. Raises UnsupportedError where no filesystem is known for it, OutputError."""
+        if wrong := why_no_place(name):
+            raise UnsupportedError(wrong)
         self.name = name
         self.command = command
         self.is_store = is_remote(name)
@@ -466,5 +468,5 @@ class Output:
     def _in_words(self) -> Iterator[None]:
         try:
             yield
-        except OSError as error:
-            raise OutputError(f"{self.name}: {with_advice(str(error))}") from error
+        except STORE_ERRORS as error:
+            raise OutputError(f"{self.name}: {with_advice(' '.join(str(error).split()))}") from error

@@ -29,6 +29,7 @@ TABLE_FILE_BYTES: Final = 256 << 20  # that small files of a table are put toget
 _OF_TASK: Final = 8 << 10
 _OF_LOG: Final = 1 << 10
 _OF_FILE: Final = 200
+_OF_CHECKSUM: Final = 80
 _OF_INDEX: Final = 8  # bytes for each pair of tasks between which rows go
 
 _Thing = TypeVar("_Thing")
@@ -49,7 +50,8 @@ def share_bytes_of(size: int, cores: int | None) -> int:
 class JobSizes:
     """What a job is made of: `parts` are the partitions, or the shares of those that are shared out.
 
-    `most_parts` is the greatest number of shares of one log; `replicas` are the logs, `size` is their bytes.
+    `most_parts` is the greatest number of shares of one log; `replicas` are the logs, `size` is their bytes. With
+    `hashed` the driver gets the checksum of each segment.
     """
 
     segments: int
@@ -58,6 +60,7 @@ class JobSizes:
     size: int
     tables: int
     most_parts: int = 1
+    hashed: bool = False
 
     def split_bytes(self, wanted: int) -> int:
         """Return how much one task scans: what is `wanted`, more where else a stage had too many tasks."""
@@ -91,7 +94,7 @@ class JobSizes:
     @property
     def driver_bytes(self) -> int:
         """Return what one job sends to the driver at most: heads, or judges' summaries and the names of files."""
-        of_heads = self.heads * _OF_TASK + self.replicas * _OF_LOG
+        of_heads = self.heads * _OF_TASK + self.replicas * _OF_LOG + self.hashed * self.segments * _OF_CHECKSUM
         of_judges = self.judges * _OF_TASK + (self.replicas + self.parts) * _OF_LOG + self.files * _OF_FILE
         return max(of_heads, of_judges)
 

@@ -26,6 +26,7 @@ __all__ = [
     "NOT_SHARED",
     "PART",
     "PARTS",
+    "STORE_ERRORS",
     "HashedStream",
     "PartFile",
     "PartFiles",
@@ -40,6 +41,7 @@ __all__ = [
 # What the driver knows an error of a kind by, wherever in a trace it is.
 CANNOT_WRITE: Final = "kafkalog can't write its output: "
 NOT_SHARED: Final = "kafkalog does not see here what the driver wrote: "
+STORE_ERRORS: Final = (OSError, pa.ArrowException)  # what filesystems raise; some stores' are no OSError
 PART: Final = "part"  # the kind of a row whose content is a file of a table
 _TOGETHER: Final = 1 << 12  # rows of a table
 _FILE_BYTES: Final = 64 << 20  # of a file, approximately
@@ -57,7 +59,7 @@ def filesystem_of(uri: str) -> tuple[fs.FileSystem, str]:
     try:
         return file_system(uri)
     except UnreadableError as error:
-        raise OSError(str(error)) from error
+        raise OSError(str(error).removeprefix(f"{uri}: ")) from error
 
 
 class PartFile(NamedTuple):
@@ -141,7 +143,7 @@ class PartFiles:
             file.write_batch(batch)
             if stream.size >= self._file_bytes:
                 yield self._close(table)
-        except OSError as error:
+        except STORE_ERRORS as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
 
     def read_rows(self, part: PartFile) -> Iterator[pa.RecordBatch]:
@@ -156,13 +158,13 @@ class PartFiles:
         try:
             for table in list(self._open):
                 yield self._close(table)
-        except OSError as error:
+        except STORE_ERRORS as error:
             raise OSError(f"{CANNOT_WRITE}{error}") from error
 
     def remove(self) -> None:
         """Remove all files that were made."""
         for _, stream, file in self._open.values():
-            with suppress(OSError, pa.ArrowException):
+            with suppress(*STORE_ERRORS):
                 file.close()
             with suppress(OSError):
                 stream.close()

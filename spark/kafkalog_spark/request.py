@@ -14,6 +14,7 @@ from kafkalog.auditing.pipeline import SPLIT_BYTES
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.errors import UnsupportedError
 from kafkalog.files.limits import Limits
+from kafkalog.files.names import why_no_place
 from kafkalog.files.object_stores import StorageOptions
 from kafkalog.log_dirs.log_directory import PartitionDirectory
 from kafkalog.log_dirs.remote_store import LayoutError, Remote, remote_of
@@ -77,6 +78,8 @@ class Request:
                 'the path is missing: .load("/backups/broker-1") names one log directory or several '
                 "(a table of a catalogue must be created without a list of columns)"
             )
+        for wrong in filter(None, map(why_no_place, paths)):
+            raise UnsupportedError(wrong)
         for name in given:
             if name not in OPTIONS:
                 close = difflib.get_close_matches(name, OPTIONS, 1)
@@ -174,6 +177,12 @@ def _number(text: str) -> int:
         raise ValueError(f"{text!r} is not a whole number") from None
 
 
+def _place(text: str) -> str:
+    if wrong := why_no_place(text):
+        raise ValueError(wrong)
+    return text
+
+
 def _list(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
 
@@ -195,7 +204,7 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "partition": _numbers,
     "pushdown": _yes,
     "region": str,
-    "remote": str,
+    "remote": _place,
     "remotelayout": str,
     "snapshot": _yes,
     "splitbytes": bytes_of,
@@ -204,7 +213,7 @@ OPTIONS: Final[dict[str, Callable[[str], Any]]] = {
     "transactionmaxtimeoutms": _number,
     "transactionstatepartitions": _number,
     "view": str,
-    "workfolder": str,
+    "workfolder": _place,
 }
 
 

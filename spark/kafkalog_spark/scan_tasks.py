@@ -167,7 +167,8 @@ def _with_hosts(finding: Finding, first: str, second: str, driver: str) -> Findi
 def heads(batches: Iterable[pa.RecordBatch], begun_ms: int) -> Iterator[pa.RecordBatch]:
     """Join the heads of each log's segments, which come together, to a row of `HEADS`.
 
-    Of a segment that failed it says on which machine, and counts nothing else: it is scanned again.
+    Of a segment that failed it says on which machine, and counts nothing else: it is scanned again. A machine that
+    read is named with one log: the driver wants them together, and of many machines each log's row would be long.
     """
     begin_task()
     yield from rows_of(_joined_heads(batches, begun_ms), HEADS)
@@ -175,18 +176,19 @@ def heads(batches: Iterable[pa.RecordBatch], begun_ms: int) -> Iterator[pa.Recor
 
 def _joined_heads(batches: Iterable[pa.RecordBatch], begun_ms: int) -> Iterator[Row]:
     names = ("log", *(name for name in SCANNED.names if name not in _NO_HEAD))
+    told: set[str] = set()
     for log, rows in groupby((dict(zip(names, row, strict=True)) for row in cells(batches, *names)), itemgetter("log")):
         clock, reused, found, opened = Clock(), Reused(), 0, 0
         producers: list[NDArray[np.int64]] = []
         asked: Counter[str] = Counter()
-        failed: list[tuple[int, str]] = []
+        failed: dict[str, list[int]] = {}  # the machines' names once: of a lost mount all segments are here
         sums: list[tuple[int, str | None]] = []
         hosts: set[str] = set()
         for row in rows:
             asked.update(json.loads(row["asked"]))
             hosts.add(row["host"])
             if row["failed"]:
-                failed.append((row["split_no"], row["host"]))
+                failed.setdefault(row["host"], []).append(row["split_no"])
                 continue
             clock = clock.with_scan(row["newest"], row["newest_broker"])
             reused = reused.with_scan(row["scanned_ms"], begun_ms)
@@ -195,7 +197,8 @@ def _joined_heads(batches: Iterable[pa.RecordBatch], begun_ms: int) -> Iterator[
             if row["sha256"] is not None:
                 sums.append((row["split_no"], row["sha256"]))
         ids = np.unique(np.concatenate(producers)) if producers else np.empty(0, np.int64)
-        about = {"asked": asked, "failed": failed, "hosts": sorted(hosts), "sha256": sums}
+        about = {"asked": asked, "failed": failed, "hosts": sorted(hosts - told), "sha256": sums}
+        told |= hosts
         yield (
             log, *clock, found, opened, reused.scanned, reused.resumed, reused.taken, reused.oldest_ms, ids.tobytes(),
             json.dumps(about).encode(),

@@ -34,7 +34,7 @@ from kafkalog.log_dirs.remote_store import remote_given
 from kafkalog.queries.given_logs import segments_with
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog_spark.between_tasks import FileAccess, begin_task
-from kafkalog_spark.parts import filesystem_of
+from kafkalog_spark.parts import STORE_ERRORS, filesystem_of
 from kafkalog_spark.request import Request
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ class AroundFile(NamedTuple):
                 with filesystem.open_output_stream(unfinished) as stream:
                     stream.write(content)
                 filesystem.move(unfinished, f"{path}/{found.name}")
-        except OSError as error:
+        except STORE_ERRORS as error:
             raise OutputError(f"workFolder {folder}: {error}") from error
         return found
 

@@ -17,6 +17,7 @@ OTHERS = {
     "s3n://bucket/x": "s3a://",
     "oss://bucket/x": "--endpoint",
     "viewfs://cluster/x": "hdfs://",
+    "hdfs:/audits/x": "hdfs:/audits/x: write hdfs://",
     "ftp://host/x": "s3://, s3a://, gs://, abfs://, abfss://, hdfs://, file://",
 }
 

@@ -63,6 +63,13 @@ def test_an_input_within_does_not_open_the_directory_around(
     assert names(broker) == before
 
 
+def test_an_input_that_is_missing_is_nowhere(tmp_path: Path) -> None:
+    """It is said to be missing, and not that the output is beside it."""
+    refuse_evidence(str(tmp_path / "out"), [str(tmp_path / "nope")])
+    with pytest.raises(UnsupportedError, match="never writes there"):
+        refuse_evidence(str(tmp_path / "nope" / "out"), [str(tmp_path / "nope")])
+
+
 @pytest.mark.parametrize("mark", MARKS)
 def test_each_file_of_kafka_s_makes_a_log_directory(mark: str, tmp_path: Path) -> None:
     """By any of them the directory is known, and so is all below it."""

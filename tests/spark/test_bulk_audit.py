@@ -268,7 +268,10 @@ def test_local_and_spark_audits_are_read_alike(spark: SparkSession, tmp_path: Pa
         assert types[0] == types[1], table
         footers = [footer(next(folder.glob("*.parquet"))) for folder in (local, bulk)]
         assert footers[0] == footers[1], table
-        frames = [spark.read.parquet(str(folder)) for folder in (local, bulk)]
+        counts = [duckdb.sql(f"SELECT count(*) FROM ({query.format(folder)})").fetchall() for folder in (local, bulk)]
+        assert counts[0] == counts[1], table
+    for table in ("transactions", "findings"):  # the footers, which are alike, say Spark what the columns are
+        frames = [spark.read.parquet(str(tmp_path / engine / table)) for engine in ("local", "bulk")]
         assert frames[0].schema == frames[1].schema, table
         assert frames[0].count() == frames[1].count(), table
     assert spark.read.parquet(str(tmp_path / "local" / "gaps")).schema["kind"].metadata["comment"]
@@ -305,17 +308,3 @@ def test_a_second_copy_of_a_broker_is_not_read(spark: SparkSession, tmp_path: Pa
     assert ("directory-twice", copies[1]) in {
         (row["code"], row["file"]) for row in pq.read_table(tmp_path / "out" / "findings").to_pylist()
     }
-
-
-@pytest.mark.parametrize("case", ["k4-d-fencing-tv2-400", "k4-c-group-offsets-tv0"])
-def test_local_and_spark_audits_have_the_same_first_line(spark: SparkSession, tmp_path: Path, case: str) -> None:
-    """In words and counts, of directories where nothing is wrong, too."""
-    data = FIXTURES / case / "data"
-    kafkalog("txn-audit", data, "-o", tmp_path / "local")
-    kafkalog("txn-audit", "--engine", "spark", data, "-o", tmp_path / "bulk")
-    local, bulk = (
-        json.loads((tmp_path / engine / "verdict.json").read_text())["verdict"] for engine in ("local", "bulk")
-    )
-
-    assert bulk == local
-    assert " transactions: " in bulk or "BLOCKED" in bulk

@@ -69,6 +69,12 @@ def test_an_output_that_only_the_driver_sees(
             Exit.INCOMPLETE, "executors run Python 3.12, the driver 3.11: set PYSPARK_PYTHON",
         ),
         (
+            "An exception was thrown from the Python worker:\nTraceback (most recent call last):\n  File \"/x/worker.py\", line 3\n"
+            "    process()\nImportError: cannot import name 'heads' from 'kafkalog_spark.scan_tasks' (/x.zip)\n\n\tat java.x",
+            Exit.INCOMPLETE, "ended with ImportError: cannot import name 'heads' from 'kafkalog_spark.scan_tasks' (/x.zip): do "
+            "driver and executors have the same kafkalog?",
+        ),
+        (
             'java.io.IOException: Cannot run program "python9": error=2, No such file or directory',
             Exit.INCOMPLETE, "executors have no program python9: set PYSPARK_PYTHON",
         ),
@@ -103,8 +109,12 @@ def test_an_output_that_only_the_driver_sees(
             "Error ACCESS_DENIED during CreateMultipartUpload operation: Access Denied\n\tat x",
             Exit.OUTPUT_FAILED, "Access Denied: check the credentials (environment, ~/.aws, role) and what they may do",
         ),
+        (
+            "Job aborted\nOSError: kafkalog can't write its output: Unable to load libjvm dlopen(/lib/libjvm.so) failed: x",
+            Exit.OUTPUT_FAILED, "Unable to load libjvm: HDFS needs Hadoop's own libraries here (JAVA_HOME,",
+        ),
     ],
-    ids=["package", "python", "program", "disk", "executor", "results", "memory", "output", "store"],
+    ids=["package", "python", "other", "program", "disk", "executor", "results", "memory", "output", "store", "hadoop"],
 )  # fmt: skip
 def test_the_cause_is_found_in_a_trace(said: str, status: Exit, line: str, needs_spark: None) -> None:
     """Spark 3.5, 4.0 and 4.3 put it far below lines of their own."""

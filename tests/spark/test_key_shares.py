@@ -40,7 +40,11 @@ def made(root: Path) -> Path:
     return root
 
 
-@pytest.mark.parametrize("share_bytes", [1 << 28, 1000, 1], ids=["one share", "some", "thousands"])
+@pytest.mark.parametrize(
+    "share_bytes",
+    [1 << 28, pytest.param(1000, marks=pytest.mark.exhaustive), 1],
+    ids=["one share", "some", "thousands"],
+)
 def test_transactions_that_ended_differently(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, share_bytes: int
 ) -> None:

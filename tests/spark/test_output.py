@@ -12,6 +12,7 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -25,7 +26,7 @@ from kafkalog.exit_status import Exit
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.manifest import read_manifest
-from kafkalog_spark import judge_tasks, session
+from kafkalog_spark import job_output, judge_tasks, session
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PartFiles
 from official import FIXTURES, ROOT
@@ -140,6 +141,17 @@ def test_the_old_output_is_whole_until_the_new_one_is(
             break
     assert left > 5
     assert seen == {1, 2}
+
+
+def test_what_a_store_says_is_a_failed_output(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Azure's errors are no errors of the system; they are one line, with what to do."""
+    said = "Unknown error: Check failed:\nAuthenticationException: no token"
+    monkeypatch.setattr(job_output, "filesystem_of", Mock(side_effect=pa.ArrowException(said)))
+
+    with pytest.raises(OutputError) as raised:
+        Output("abfss://c@a.dfs.core.windows.net/x")
+    assert str(raised.value).startswith("abfss://c@a.dfs.core.windows.net/x: Unknown error: Check failed: Auth")
+    assert str(raised.value).endswith("check the credentials (environment, ~/.aws, role) and what they may do")
 
 
 def test_files_of_an_attempt_that_did_not_count_are_no_rows(tmp_path: Path) -> None:

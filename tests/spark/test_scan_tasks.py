@@ -61,12 +61,12 @@ def test_what_could_not_be_read_is_tried_again(places: list[SegmentPlace]) -> No
     }
     assert failed == {0}
     one = head(first)
-    assert one["failed"] == [[0, here]]
+    assert one["failed"] == {here: [0]}
     assert one["findings"] == 0
     assert one["scanned"] == len(places) - 1
 
     again = head(scanned(places[:1], "node-7", "driver"))
-    assert (again["failed"], again["findings"], again["scanned"]) == ([], 1, 1)
+    assert (again["failed"], again["findings"], again["scanned"]) == ({}, 1, 1)
     (content,) = (row for batch in scanned(places[:1], "node-7", "driver") for row in batch["content"].to_pylist())
     assert f"is a directory (tried on node-7 and on {here})".encode() in content or b"tried on node-7 and on" in content
     (content,) = (row for batch in scanned(places[:1], here, here) for row in batch["content"].to_pylist())
