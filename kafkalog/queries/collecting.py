@@ -17,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.bundles.bundle_manifest import BUNDLE_DATA, BUNDLE_REMOTE, BundleFile, BundleManifest, Cut, LeftOut
-from kafkalog.bundles.cuts import CutLog, cut_log, with_epochs, with_offsets
+from kafkalog.bundles.cuts import Bounds, CutLog, cut_log, with_epochs, with_offsets
 from kafkalog.columns.table import AFTER_ALL
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
@@ -157,6 +157,7 @@ def plan_collection(
     ended = _now()
     if not nodes:
         raise UnreadableError("; ".join(f"{one.file}: {one.message}" for one in refused) or "nothing is here")
+    asked.refuse_several([(one.topic, one.partition) for node in nodes for one in node.partitions])
     needed, audited, newest = None, None, -1
     if asked or (since, until) != (None, None):
         from kafkalog.auditing.pipeline import audit
@@ -173,7 +174,7 @@ def plan_collection(
     said = {**selection, **times, "remote_layout": layout}
     now = None if needed is None or ends is not None else newest
     plan = Collection(said, list(paths), [], [], list(refused), [], begins, ends, (begun, ended), now)
-    planner = _Planner(plan, needed, audited)
+    planner = _Planner(plan, needed, audited, asked)
     for node, name in zip(nodes, _names_of(nodes), strict=True):
         planner.add_node(node, f"{BUNDLE_DATA}/{name}")
     planner.add_remote(nodes)
@@ -202,8 +203,9 @@ def _names_of(nodes: Sequence[LogDirectory]) -> Iterator[str]:
 class _Planner:
     """Goes through log directories, and plans what is copied of each."""
 
-    def __init__(self, plan: Collection, needed: Needed | None, audited: Audit | None) -> None:
+    def __init__(self, plan: Collection, needed: Needed | None, audited: Audit | None, asked: Asked) -> None:
         self._plan = plan
+        self._asked = asked
         self._needed = needed
         self._begun = _begun_transactions(audited)
         self._partitions = self._kept = 0
@@ -288,19 +290,22 @@ class _Planner:
     # Cuts.
 
     def _cut(self, directory: PartitionDirectory) -> CutLog | None:
-        plan = self._plan
-        if (plan.since, plan.until) == (None, None) or directory.topic in _WHOLE or directory.suffix:
+        plan, name = self._plan, f"{directory.topic}-{directory.partition}"
+        is_meant = self._asked.narrowing.log(directory.topic, directory.partition)
+        offsets = self._asked.offsets if is_meant else (None, None)
+        bounds = Bounds(None if directory.topic.startswith("__") else plan.since, plan.until, *offsets)
+        if bounds == Bounds() or directory.suffix:
             return None
-        name = f"{directory.topic}-{directory.partition}"
+        if directory.topic in _WHOLE:
+            if offsets != (None, None):
+                self._uncut.append(f"{name}, whose newest records are about all times")
+            return None
         if directory.tier is not None:
             self._uncut.append(f"{name}, which has a remote tier")
             return None
-        is_internal = directory.topic.startswith("__")
         segments = [(one.path, one.base_offset, one.size) for one in directory.local().segments]
         try:
-            return cut_log(
-                segments, None if is_internal else plan.since, plan.until, self._begun.get(directory.log, ())
-            )
+            return cut_log(segments, bounds, self._begun.get(directory.log, ()))
         except UnreadableError as error:
             self._uncut.append(f"{name}, which could not be read: {error}")
             return None
@@ -360,7 +365,7 @@ class _Planner:
         if cut.is_cut_at_start:
             line = f"{name} begins at offset {cut.first_offset}: what was before is unknown"
             if cut.moved_for_open is not None:
-                line += f" (by time at {cut.moved_for_open}; a transaction that began before is whole)"
+                line += f" (asked for from {cut.moved_for_open} on; a transaction that began before is whole)"
             plan.unknowable.append(line)
         if cut.is_cut_at_end:
             plan.unknowable.append(f"{name} ends before offset {cut.end_offset}: what came after is unknown")
@@ -391,7 +396,7 @@ class _Planner:
             why = _OF_ROOT.get(name)
             if why is None and parse_name(name).kind is not FileKind.KRAFT_SNAPSHOT:
                 plan.left_out.append(LeftOut(path, "no file of a log directory by its name"))
-            elif name == _MARK and plan.until is not None:
+            elif name == _MARK and (plan.until is not None or any(one.is_cut_at_end for one in cut.values())):
                 plan.left_out.append(
                     LeftOut(path, "the logs end before the stop that it is about", f"{root.home}/{name}")
                 )

@@ -24,11 +24,13 @@ from kafkalog.redaction.new_names import NameKind, NewNames
 from kafkalog.redaction.passing_fields import (
     KNOWN_WORDS,
     OF_RESOURCE,
+    TIMES,
     Passing,
     config_name_passes,
     config_value_passes,
     passing,
 )
+from kafkalog.redaction.shifted_times import ShiftedTimes
 
 __all__ = ["InternalBytes", "RecordPair"]
 
@@ -49,9 +51,10 @@ class RecordPair(NamedTuple):
 class InternalBytes:
     """Makes the records of internal topics anew; `unknown` counts those of which only types and versions passed."""
 
-    def __init__(self, salt: bytes, names: NewNames) -> None:
+    def __init__(self, salt: bytes, names: NewNames, times: ShiftedTimes) -> None:
         self.unknown: Counter[str] = Counter()
         self._names = names
+        self._times = times
         self._keys = KeyedBytes(salt, "internal-key")
         self._secrets = KeyedBytes(salt, "internal")
         self._key = lru_cache(_REMEMBERED)(self._new_key)
@@ -168,7 +171,9 @@ class InternalBytes:
             return self._fields(name, f"{path}.", kind.fields, value, protocol)
         if kind == "string":
             return _any_text(self._text(name, path, _bytes_of(value), row))
-        return self._bytes(passing(name, path), value, protocol) if kind == "bytes" else value
+        if kind == "bytes":
+            return self._bytes(passing(name, path), value, protocol)
+        return self._times.of(value) if path.rpartition(".")[2] in TIMES else value
 
     def _text(self, name: str, path: str, value: bytes, row: dict[str, Value]) -> bytes:
         how = passing(name, path)

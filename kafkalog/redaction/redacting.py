@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -35,7 +36,7 @@ from kafkalog.bundles.bundle_manifest import (
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import is_directory, open_tree
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SEGMENTS, STATE_TOPIC, FileKind, local_path, parse_name
+from kafkalog.files.names import METADATA_TOPIC, SEGMENTS, FileKind, local_path, parse_name
 from kafkalog.files.opening import read_small
 from kafkalog.files.recognition import DirectoryKind, partition_name, recognized
 from kafkalog.files.tree import DirectoryEntry
@@ -45,8 +46,9 @@ from kafkalog.log_dirs.nodes import node_number
 from kafkalog.log_dirs.walk import search
 from kafkalog.quantities import by_number
 from kafkalog.redaction.keyed_bytes import SALT_BYTES
-from kafkalog.redaction.new_names import NameChoice, NameKind, NewNames
+from kafkalog.redaction.new_names import COORDINATORS, NameChoice, NameKind, NewNames
 from kafkalog.redaction.rewritten_segment import Contents, Places, rewrite
+from kafkalog.redaction.shifted_times import ShiftedTimes
 from kafkalog.redaction.side_bytes import SideBytes, new_index
 from kafkalog.segments.internal_blocks import TOPICS
 from kafkalog.version import VERSION
@@ -63,7 +65,6 @@ _OFFSET_NAME: Final = re.compile(rf"\d{{1,20}}\.(?:log|index|timeindex|txnindex|
 _KRAFT_NAME: Final = re.compile(rf"\d{{1,20}}-\d{{1,10}}\.checkpoint(?:\.part)?{_SUFFIX}")
 _PUT_ASIDE: Final = re.compile(r"\.[0-9a-f]{32}(-delete|-future|-stray)")
 _DEFAULT_PARTITIONS: Final = 50  # of a coordinator's topic
-_COORDINATORS: Final = {NameKind.GROUP: OFFSETS_TOPIC, NameKind.TRANSACTIONAL_ID: STATE_TOPIC}
 _ZEROS: Final = bytes(4096)
 
 
@@ -76,11 +77,17 @@ class Damaged(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RedactionChoice:
-    """What is chosen: what becomes of names, and of damaged bytes; `limits` are those of a batch."""
+    """What is chosen: what becomes of names, and of damaged bytes; `limits` are those of a batch.
+
+    `given` are new names by their kinds, the old before the new, as `Redaction` has them; all times are moved by
+    `shift_ms`.
+    """
 
     names: NameChoice = NameChoice.HASH
     damaged: Damaged = Damaged.ZERO
     limits: Limits = field(default_factory=Limits)
+    given: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    shift_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -143,9 +150,9 @@ def _bundle_below(path: str) -> str:
 
 def _node_name(root: str, place: str, number: int, names: NameChoice) -> str:
     """Return the name of a node's directory: its own may be anything."""
-    if names is NameChoice.HASH or place == root:
-        return f"node-{number}"
-    return os.path.relpath(place, root)
+    if names is NameChoice.KEEP and place != root:
+        return os.path.relpath(place, root)
+    return f"node-{number}"
 
 
 class _Redacting:
@@ -156,9 +163,10 @@ class _Redacting:
         self.done = Redaction()
         self._out = out
         self._choice = choice
-        self._names = NewNames(choice.names, salt, _partitions(nodes))
-        self._contents = Contents(salt, self._names)
-        self._side = SideBytes(self._names, _directories(nodes))
+        self._names = NewNames(choice.names, salt, _partitions(nodes), choice.given)
+        self._times = ShiftedTimes(choice.shift_ms)
+        self._contents = Contents(salt, self._names, self._times)
+        self._side = SideBytes(self._names, _directories(nodes), self._times)
         self._tables: dict[str, BinaryIO] = {}
         self._homes: dict[str, str] = {}  # of the log directories, by their names in the original
 
@@ -201,6 +209,12 @@ class _Redacting:
         (self._out / BUNDLE_README).write_text(_README)
         return done
 
+    def _same_time(self, source: str, target: Path) -> None:
+        """Give a file the time of the one that it stands for: audits ask when a copy was made."""
+        with suppress(OSError):
+            when = os.stat(local_path(source)).st_mtime_ns + self._times.ms * 1_000_000
+            os.utime(target, ns=(0, when))
+
     def _manifest(self, original: BundleManifest | None) -> BundleManifest:
         """Return the manifest. Sentences and selections of the original have names in them, and do not leave.
 
@@ -212,6 +226,7 @@ class _Redacting:
         redacted = {
             "names": self._choice.names.value,
             "damaged": self._choice.damaged.value,
+            "times_shifted": self._choice.shift_ms != 0,
             "original_bytes": done.original_bytes,
             "bytes": done.bytes,
             "zeroed_bytes": done.zeroed_bytes,
@@ -223,11 +238,15 @@ class _Redacting:
             "left_out_before": 0 if original is None else len(original.left_out),
             "unknowable_before": 0 if original is None else len(original.unknowable),
         }
-        created = datetime.now(UTC).isoformat(timespec="seconds")
+        created = datetime.fromtimestamp(self._now() / 1000, UTC).isoformat(timespec="seconds")
         return BundleManifest(
             VERSION, created, selection, [], files, [*left_out, *done.left_out], [], moment, redacted,
             f"kafkalog txn-audit {BUNDLE_DATA}",
         )  # fmt: skip
+
+    def _now(self) -> int:
+        """Return the time of all that is written now, which would give the amount away."""
+        return self._times.of(time.time_ns() // 1_000_000)
 
     def _carried_over(
         self, original: BundleManifest | None
@@ -242,7 +261,8 @@ class _Redacting:
             if (path := self._renamed(one.path))
         ]
         names = ("partitions_kept", "partitions_there")
-        return cuts, left_out, _numbers(original.selection, names), _numbers(original.moment, ("now_ms",))
+        moment = {name: self._times.of(ms) for name, ms in _numbers(original.moment, ("now_ms",)).items()}
+        return cuts, left_out, _numbers(original.selection, names), moment
 
     def _renamed(self, path: str) -> str:
         """Return where a file or a partition of the original is now; empty for what has no place."""
@@ -315,7 +335,7 @@ class _Redacting:
             data = read_small(entry.path)
             number = parse_name(name).offset or 0
             beside = _segment_of(name, partition[1])
-            index = bytes(len(data)) if beside is None else new_index(kind, data, number, beside)
+            index = bytes(len(data)) if beside is None else new_index(kind, data, number, beside, self._times)
             self._write_small(entry.path, f"{folder}/{name}", index, len(data))
         else:
             data = read_small(entry.path)
@@ -333,7 +353,7 @@ class _Redacting:
             sparse = _Sparse(file, digest)
             places = rewrite(source, sparse.write, self._contents, internal, self._choice.limits)
             sparse.end()
-        _same_time(source, target)
+        self._same_time(source, target)
         self._count(path, places.original_size, places.size, digest.hexdigest())
         for zeroed in places.zeroed:
             if self._choice.damaged is Damaged.REFUSE:
@@ -358,7 +378,7 @@ class _Redacting:
             sparse = _Sparse(file, digest)
             sparse.write(data)
             sparse.end()
-        _same_time(source, target)
+        self._same_time(source, target)
         self._count(path, original, len(data), digest.hexdigest())
 
     def _count(self, path: str, original: int, size: int, sha256: str) -> None:
@@ -399,17 +419,11 @@ class _Sparse:
         self._file.truncate(self._size)
 
 
-def _same_time(source: str, target: Path) -> None:
-    """Give a file the time of the one that it stands for: audits ask when a copy was made."""
-    with suppress(OSError):
-        os.utime(target, ns=(0, os.stat(local_path(source)).st_mtime_ns))
-
-
 def _partitions(nodes: list[LogDirectory]) -> dict[NameKind, tuple[int, ...]]:
     """Return how many partitions the coordinators' topics have: by the metadata, otherwise by what is here."""
     metadata = cluster_metadata(nodes)
     found: dict[NameKind, tuple[int, ...]] = {}
-    for kind, topic in _COORDINATORS.items():
+    for kind, topic in COORDINATORS.items():
         ids = () if metadata is None else metadata.ids.get(topic, ())
         numbers = [number for one in ids for number in metadata.partitions.numbers(one)] if metadata is not None else []
         if numbers:

@@ -16,6 +16,7 @@ from kafkalog.auditing.verification.verifying import verify
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Finding
 from kafkalog.redaction import Redaction
+from kafkalog.redaction.shifted_times import ShiftedTimes
 from kafkalog.segments.blocks import Rows
 from kafkalog.tables import TABLES
 
@@ -49,18 +50,28 @@ _AUDITED: Final = (
     "transactions", "partitions", "gaps", "leaders", "findings", "coordinator", "producers", "visible",
 )  # fmt: skip
 _GROUPS: Final = ("groups", "committed", "offsets")
-Rename = Callable[[str], str]
+_SHORT: Final = 4  # letters up to which a name is one only in a column of its kind: it may be a part of any text
+_KINDS: Final = {"topic": "topic", "group": "group", "transactional_id": "transactional-id"}
+Rename = Callable[[str, str], str]
 
 
-def said_of(folder: Path, rename: Rename, *, moved: bool) -> Counter[str]:
-    """All rows that an audit, a verification and the groups' command have; without places in files where these `moved`."""
+def said_of(folder: Path, rename: Rename, *, moved: bool, shift_ms: int = 0) -> Counter[str]:
+    """All rows that an audit, a verification and the groups' command have; without places in files where these `moved`.
+
+    Times are as they were before they were moved by `shift_ms`.
+    """
     left_out = _REDACTED | (_PLACES if moved else set())
+    back = ShiftedTimes(-shift_ms)
     found: Counter[str] = Counter()
     for table, row in _rows(folder):
         cells = {
-            name: cell if name in _WORDS else _renamed(cell, rename)
-            for name, cell in zip(TABLES[table].names, row, strict=True)
-            if name not in left_out
+            column.name: cell
+            if column.name in _WORDS
+            else back.of(cell)
+            if column.is_time and isinstance(cell, int)
+            else _renamed(cell, column.name, rename)
+            for column, cell in zip(TABLES[table].columns, row, strict=True)
+            if column.name not in left_out
         }
         found[f"{table} {cells}"] += 1
     for incident in incidents_of_audit(audit([folder])):
@@ -85,17 +96,17 @@ def _rows(folder: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
         return
 
 
-def _renamed(cell: Any, rename: Rename) -> Any:
+def _renamed(cell: Any, column: str, rename: Rename) -> Any:
     if isinstance(cell, str):
-        return rename(cell)
+        return rename(cell, column)
     if isinstance(cell, dict):
-        return {_renamed(key, rename): _renamed(value, rename) for key, value in cell.items()}
+        return {_renamed(key, column, rename): _renamed(value, column, rename) for key, value in cell.items()}
     if isinstance(cell, list | tuple):
-        return sorted((_renamed(one, rename) for one in cell), key=repr)
+        return sorted((_renamed(one, column, rename) for one in cell), key=repr)
     return cell
 
 
-def _renaming(words: Mapping[str, str]) -> Rename:
+def _renaming(words: Mapping[str, str]) -> Callable[[str], str]:
     """What writes new words for old ones, the longest first, and none within a longer word."""
     if not words:
         return lambda text: text
@@ -104,13 +115,27 @@ def _renaming(words: Mapping[str, str]) -> Rename:
     return lambda text: pattern.sub(lambda found: words[found[0]], text)
 
 
-def differences_of_audits(original: Path, redacted: Path, done: Redaction) -> list[str]:
+def differences_of_audits(original: Path, redacted: Path, done: Redaction, shift_ms: int = 0) -> list[str]:
     """Each row that only one of the two has."""
-    names = {new: old for kind, made in done.new_names.items() if kind != "header" for old, new in made.items()}
+    old = {kind: {new: old for old, new in made.items()} for kind, made in done.new_names.items()}
+    long = {new: old for kind, names in old.items() if kind != "header" for new, old in names.items()}
+    by_name = _renaming({new: old for new, old in long.items() if len(new) > _SHORT})
     places = {f"{redacted}/{node}": place for place, node in done.nodes.items()} | {f"{redacted}/data": f"{original}"}
-    by_place, by_name = _renaming(places), _renaming(names)
+    by_place, topics = _renaming(places), old.get("topic", {})
+
+    def back(cell: str, column: str) -> str:
+        text = by_place(cell)
+        known = old.get(_KINDS.get(column, ""), {})
+        if text in known:
+            return known[text]
+        return by_name("/".join(map(of_partition, text.split("/"))))
+
+    def of_partition(part: str) -> str:
+        found = re.fullmatch(r"(.+?)(-\d+(?:\..+)?)", part)
+        return part if found is None else f"{topics.get(found[1], found[1])}{found[2]}"
+
     moved = done.moved_files > 0
-    before = said_of(original, lambda text: text, moved=moved)
-    after = said_of(redacted / "data", lambda text: by_name(by_place(text)), moved=moved)
+    before = said_of(original, lambda text, _: text, moved=moved)
+    after = said_of(redacted / "data", back, moved=moved, shift_ms=shift_ms)
     told = [f"- {row}" for row in before - after] + [f"+ {row}" for row in after - before]
     return sorted(told, key=lambda line: (line[2:], line[0]))
