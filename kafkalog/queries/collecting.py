@@ -21,7 +21,7 @@ from kafkalog.bundles.cuts import Bounds, CutLog, cut_log, with_epochs, with_off
 from kafkalog.columns.table import AFTER_ALL
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
-from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, is_remote, parse_name
+from kafkalog.files.names import INDEX_CACHE, METADATA_TOPIC, STATE_TOPIC, FileKind, is_remote, parse_name
 from kafkalog.files.opening import open_stored, read_small
 from kafkalog.files.recognition import CHECKPOINTS
 from kafkalog.files.watch import watch
@@ -221,7 +221,8 @@ class _Planner:
         plan = self._plan
         plan.unread += [one for one in node.findings if not leaves_complete(one.code)]
         root = _Place(node, home, None, "the log directory's own files")
-        plan.places.append(root)
+        cache = _Place(node, f"{home}/{INDEX_CACHE}", None, "the broker's copies of remote segments' indexes")
+        plan.places += [root, cache]
         by_name = {os.path.basename(one.log.rstrip("/")): one for one in node.partitions}
         found: dict[str, list[tuple[str, str, int]]] = {name: [] for name in by_name}
         own: list[tuple[str, str, int]] = []
@@ -235,6 +236,8 @@ class _Planner:
                 found[os.path.basename(node.path.rstrip("/"))].append((parts[0], one.path, one.size))
             elif len(parts) == 1:
                 own.append((parts[0], one.path, one.size))
+            elif len(parts) == 2 and parts[0] == INDEX_CACHE and self._needed is None:
+                cache.files.append(_Planned(f"{cache.home}/{parts[1]}", one.path, one.size, cache.why))
             elif len(parts) == 2 and parts[0] in found:
                 found[parts[0]].append((parts[1], one.path, one.size))
             else:

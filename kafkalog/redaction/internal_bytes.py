@@ -39,6 +39,7 @@ _KEYLESS: Final = (Internal.CLUSTER_METADATA, Internal.REMOTE_LOG_METADATA)
 _BROKER_RESOURCE: Final = 4
 _REMEMBERED: Final = 4096
 _SEGMENT_KEY_PARTS: Final = 5
+_REMOTE_SIZE: Final = "segmentSizeInBytes"
 
 
 class RecordPair(NamedTuple):
@@ -49,10 +50,14 @@ class RecordPair(NamedTuple):
 
 
 class InternalBytes:
-    """Makes the records of internal topics anew; `unknown` counts those of which only types and versions passed."""
+    """Makes the records of internal topics anew; `unknown` counts those of which only types and versions passed.
+
+    `remote_sizes` are the bytes that remote segments have now, by their ids.
+    """
 
     def __init__(self, salt: bytes, names: NewNames, times: ShiftedTimes) -> None:
         self.unknown: Counter[str] = Counter()
+        self.remote_sizes: dict[str, int] = {}
         self._names = names
         self._times = times
         self._keys = KeyedBytes(salt, "internal-key")
@@ -145,6 +150,8 @@ class InternalBytes:
             return None
         protocol = read.fields.get("protocolType", group_protocol)
         made = self._fields(schema.name, "", schema.fields, read.fields, f"{protocol}")
+        if _REMOTE_SIZE in made:
+            made[_REMOTE_SIZE] = self.remote_sizes.get(made["remoteLogSegmentId"]["id"], made[_REMOTE_SIZE])
         written = encode(schema, version, made)
         return written if len(written) == len(data) else None
 

@@ -23,7 +23,7 @@ from kafkalog.redaction.new_names import NameKind, NewNames
 from kafkalog.redaction.rewritten_segment import HIGHEST_NUMBER, HIGHEST_TIME, Places
 from kafkalog.redaction.shifted_times import ShiftedTimes
 
-__all__ = ["SideBytes", "new_index"]
+__all__ = ["SideBytes", "is_id", "new_index"]
 
 _RANDOM_VERSION, _RANDOM_VARIANT = 4, 2  # bits of an id as java.util.UUID.randomUUID makes it
 _UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -79,7 +79,7 @@ class SideBytes:
     def _partition_metadata(self, data: bytes) -> bytes:
         def line_of(line: str, number: int) -> str | None:
             key, colon, value = line.partition(": ")
-            passes = {"version": _is_version, "topic_id": _is_id}.get(key)
+            passes = {"version": _is_version, "topic_id": is_id}.get(key)
             return line if passes is not None and colon and passes(value) and number < 2 else None
 
         return _each_line(data, line_of)
@@ -99,7 +99,7 @@ class SideBytes:
         return _each_line(data, line_of, "iso-8859-1")
 
     def _is_directory(self, text: str) -> bool:
-        return _is_id(text) or text in self._directories
+        return is_id(text) or text in self._directories
 
     def _cluster(self, text: str) -> str:
         """Return a cluster's id, which may be any text of somebody's."""
@@ -131,7 +131,7 @@ def _passes(key: str, value: Any) -> bool:
     if key == "clusterId":
         return isinstance(value, str)
     if key == "votedDirectoryId":
-        return isinstance(value, str) and (not value or _is_id(value))
+        return isinstance(value, str) and (not value or is_id(value))
     if key == "currentVoters":
         return isinstance(value, list) and all(
             isinstance(one, dict) and list(one) == ["voterId"] and _is_number(one["voterId"]) for one in value
@@ -140,7 +140,7 @@ def _passes(key: str, value: Any) -> bool:
     return key in known and _is_number(value)
 
 
-def _is_id(text: str) -> bool:
+def is_id(text: str) -> bool:
     """Say whether a text is a random id, or one that Kafka reserves: one of 22 letters may be a name."""
     if not _UUID.fullmatch(text):
         return False

@@ -13,6 +13,7 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.topics import group_rows
 from kafkalog.auditing.transactions.table_rows import audit_rows
 from kafkalog.auditing.verification.verifying import verify
+from kafkalog.bundles.bundle_manifest import is_bundle
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Finding
 from kafkalog.redaction import Redaction
@@ -47,11 +48,23 @@ _WORDS: Final = {
     "protocol",
 }  # kafkalog's own
 _AUDITED: Final = (
-    "transactions", "partitions", "gaps", "leaders", "findings", "coordinator", "producers", "visible",
+    "transactions", "partitions", "gaps", "leaders", "remote_segments", "findings", "coordinator", "producers", "visible",
 )  # fmt: skip
-_GROUPS: Final = ("groups", "committed", "offsets")
+_GROUPS: Final = ("groups", "committed", "offsets", "share_offsets")
+_OF_INCIDENT: Final = (
+    "kind", "cause", "severity", "certainty", "partitions", "transactional_ids", "first_offset", "last_offset", "records",
+    "lost_records", "since_ms",
+)  # fmt: skip
+_STORE: Final = "/kafka-tiered-storage"  # what LocalTieredStorage makes below its root
+_NOTE: Final = "'code': 'bundle-in-part'"  # it says that it is redacted
 _SHORT: Final = 4  # letters up to which a name is one only in a column of its kind: it may be a part of any text
-_KINDS: Final = {"topic": "topic", "group": "group", "transactional_id": "transactional-id"}
+_KINDS: Final = {
+    "topic": "topic",
+    "topics": "topic",
+    "group": "group",
+    "transactional_id": "transactional-id",
+    "transactional_ids": "transactional-id",
+}
 Rename = Callable[[str, str], str]
 
 
@@ -65,17 +78,11 @@ def said_of(folder: Path, rename: Rename, *, moved: bool, shift_ms: int = 0) -> 
     found: Counter[str] = Counter()
     for table, row in _rows(folder):
         cells = {
-            column.name: cell
-            if column.name in _WORDS
-            else back.of(cell)
-            if column.is_time and isinstance(cell, int)
-            else _renamed(cell, column.name, rename)
+            column.name: cell if column.name in _WORDS else _renamed(cell, column.name, column.is_time, rename, back)
             for column, cell in zip(TABLES[table].columns, row, strict=True)
-            if column.name not in left_out
+            if (column.name in _OF_INCIDENT if table == "incidents" else column.name not in left_out)
         }
         found[f"{table} {cells}"] += 1
-    for incident in incidents_of_audit(audit([folder])):
-        found[f"incident {incident.kind} {incident.severity} {incident.certainty}"] += 1
     return found
 
 
@@ -83,6 +90,8 @@ def _rows(folder: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
     read = audit([folder])
     for table in _AUDITED:
         yield from ((table, row) for row in audit_rows(read, table))
+    for incident in incidents_of_audit(read):
+        yield "incidents", tuple(incident.row())
     verified = verify([folder])
     for table in ("findings", "files", "logs"):
         yield from ((table, tuple(row)) for row in verified.rows(table))
@@ -96,13 +105,18 @@ def _rows(folder: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
         return
 
 
-def _renamed(cell: Any, column: str, rename: Rename) -> Any:
+def _renamed(cell: Any, column: str, is_time: bool, rename: Rename, back: ShiftedTimes) -> Any:
+    if is_time and isinstance(cell, int):
+        return back.of(cell)
     if isinstance(cell, str):
         return rename(cell, column)
     if isinstance(cell, dict):
-        return {_renamed(key, column, rename): _renamed(value, column, rename) for key, value in cell.items()}
+        return {
+            rename(key, column): _renamed(value, column, key.endswith("_ms"), rename, back)
+            for key, value in cell.items()
+        }
     if isinstance(cell, list | tuple):
-        return sorted((_renamed(one, column, rename) for one in cell), key=repr)
+        return sorted((_renamed(one, column, is_time, rename, back) for one in cell), key=repr)
     return cell
 
 
@@ -116,11 +130,12 @@ def _renaming(words: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def differences_of_audits(original: Path, redacted: Path, done: Redaction, shift_ms: int = 0) -> list[str]:
-    """Each row that only one of the two has."""
+    """Each row that only one of the two has, but for the note of a bundle; with the remote objects of one."""
     old = {kind: {new: old for old, new in made.items()} for kind, made in done.new_names.items()}
     long = {new: old for kind, names in old.items() if kind != "header" for new, old in names.items()}
     by_name = _renaming({new: old for new, old in long.items() if len(new) > _SHORT})
     places = {f"{redacted}/{node}": place for place, node in done.nodes.items()} | {f"{redacted}/data": f"{original}"}
+    places[f"{redacted}"] = f"{original}"
     by_place, topics = _renaming(places), old.get("topic", {})
 
     def back(cell: str, column: str) -> str:
@@ -131,11 +146,11 @@ def differences_of_audits(original: Path, redacted: Path, done: Redaction, shift
         return by_name("/".join(map(of_partition, text.split("/"))))
 
     def of_partition(part: str) -> str:
-        found = re.fullmatch(r"(.+?)(-\d+(?:\..+)?)", part)
+        found = re.fullmatch(r"(.+?)(-\d+(?:[.-].+)?)", part)
         return part if found is None else f"{topics.get(found[1], found[1])}{found[2]}"
 
     moved = done.moved_files > 0
-    before = said_of(original, lambda text, _: text, moved=moved)
-    after = said_of(redacted / "data", back, moved=moved, shift_ms=shift_ms)
-    told = [f"- {row}" for row in before - after] + [f"+ {row}" for row in after - before]
+    before = said_of(original, lambda text, _: text.replace(_STORE, ""), moved=moved)
+    after = said_of(redacted / ("" if is_bundle(str(original)) else "data"), back, moved=moved, shift_ms=shift_ms)
+    told = [f"- {row}" for row in before - after] + [f"+ {row}" for row in after - before if _NOTE not in row]
     return sorted(told, key=lambda line: (line[2:], line[0]))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from invoke import kafkalog
 from kafkalog.redaction import NameChoice, RedactionChoice, redact
 from official import CORPUS, FIXTURES, cases, of_corpus
 from redacted import differences_of_audits
@@ -34,6 +35,17 @@ def differences(folder: Path, out: Path, names: NameChoice, shift_ms: int = 0) -
 def test_the_audit_is_the_same(tmp_path: Path, case: str, names: NameChoice, shift_ms: int) -> None:
     """Transactions, partitions, gaps, findings, groups, files: each row but for what was redacted, and what moved."""
     assert differences(FIXTURES / case / "data", tmp_path / "out", names, shift_ms) == []
+
+
+def test_the_audit_of_a_tiered_bundle_is_the_same(tmp_path: Path) -> None:
+    """Remote objects and a broker's copies of their indexes are redacted like its own files."""
+    case, bundle = FIXTURES / "tiered-missing", tmp_path / "bundle"
+    assert kafkalog("collect", "--remote", case / "remote", "-o", bundle, case / "data").status == 0
+
+    assert differences(bundle, tmp_path / "out", NameChoice.HASH, _SHIFT_MS) == []
+    assert len(list((tmp_path / "out" / "remote").glob("*/*"))) == sum(
+        path.is_file() for path in (case / "remote").rglob("*")
+    )
 
 
 @pytest.mark.corpus
