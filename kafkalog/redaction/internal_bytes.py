@@ -151,7 +151,8 @@ class InternalBytes:
         protocol = read.fields.get("protocolType", group_protocol)
         made = self._fields(schema.name, "", schema.fields, read.fields, f"{protocol}")
         if _REMOTE_SIZE in made:
-            made[_REMOTE_SIZE] = self.remote_sizes.get(made["remoteLogSegmentId"]["id"], made[_REMOTE_SIZE])
+            segment = made.get("segmentId") or made["remoteLogSegmentId"]["id"]  # a snapshot's record, or the topic's
+            made[_REMOTE_SIZE] = self.remote_sizes.get(segment, made[_REMOTE_SIZE])
         written = encode(schema, version, made)
         return written if len(written) == len(data) else None
 
