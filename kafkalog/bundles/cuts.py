@@ -6,15 +6,27 @@ A cut log is one that a broker could have: it begins where its retention might h
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.files.names import FileKind
+from kafkalog.kafka.layout import ABORTED_TXN, OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers
-from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.segment import scan, segment_chunks
 
-__all__ = ["Bounds", "CutLog", "CutSegment", "cut_log", "with_epochs", "with_offsets"]
+__all__ = [
+    "Bounds",
+    "CutLog",
+    "CutSegment",
+    "WrittenTo",
+    "cut_log",
+    "index_up_to",
+    "with_epochs",
+    "with_offsets",
+    "written_to",
+]
 
 _OF_BATCH: Final = (
     buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.POSITION, buffers.SIZE, buffers.MAX_TIMESTAMP
@@ -120,6 +132,47 @@ def _kept(
         stop = size if high == table.shape[1] - 1 else int(position[high] + length[high])
         name = os.path.basename(path) if from_start else f"{int(base[low]):020}.log"
         yield CutSegment(path, name, start, stop, int(base[low]), int(ends[high]), start > 0 or stop < size)
+
+
+class WrittenTo(NamedTuple):
+    """The end of a segment that a broker writes to, as it was copied: its size in bytes, and its last offset."""
+
+    base_offset: int
+    size: int
+    last_offset: int
+
+
+def written_to(base_offset: int, size: int, read: Callable[[int, int], bytes], index: bytes) -> WrittenTo:
+    """Return where the first `size` bytes of a segment end; `read` gives its bytes, `index` has places of batches."""
+    places = [position for _, position in OFFSET_INDEX_ENTRY.packed.iter_unpack(_whole(index, OFFSET_INDEX_ENTRY.size))]
+    start = max((one for one in places if 0 < one < size), default=0)
+    last = base_offset - 1
+    for chunk in scan(read(start, size - start)):
+        for row in range(chunk.heads.count):
+            last = max(
+                last, chunk.heads.cell(buffers.LAST_OFFSET, row) if chunk.heads.cell(buffers.VALID, row) else last
+            )
+    return WrittenTo(base_offset, size, last)
+
+
+def index_up_to(kind: FileKind, data: bytes, end: WrittenTo) -> bytes:
+    """Return an index without the entries of what was appended after a segment's end; zeros are in their place."""
+    layout = {FileKind.OFFSET_INDEX: OFFSET_INDEX_ENTRY, FileKind.TIME_INDEX: TIME_INDEX_ENTRY}.get(kind, ABORTED_TXN)
+    kept = 0
+    for one, two, *others in layout.packed.iter_unpack(_whole(data, layout.size)):
+        offset = end.base_offset + (one if kind is FileKind.OFFSET_INDEX else two) if not others else others[1]
+        if offset > end.last_offset or (kind is FileKind.OFFSET_INDEX and two >= max(end.size, 1)):
+            break
+        kept += layout.size
+    else:
+        return data
+    return data[:kept] if kind is FileKind.TXN_INDEX else data[:kept] + bytes(len(data) - kept)
+
+
+def _whole(data: bytes, size: int) -> bytes:
+    """Return the whole entries of an index up to the last that is not zero: brokers preallocate megabytes."""
+    used = -(-len(data.rstrip(b"\0")) // size) * size
+    return data[: min(used, len(data) // size * size)]
 
 
 def with_epochs(data: bytes, log: CutLog) -> bytes:

@@ -17,7 +17,16 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.bundles.bundle_manifest import BUNDLE_DATA, BUNDLE_REMOTE, BundleFile, BundleManifest, Cut, LeftOut
-from kafkalog.bundles.cuts import Bounds, CutLog, cut_log, with_epochs, with_offsets
+from kafkalog.bundles.cuts import (
+    Bounds,
+    CutLog,
+    WrittenTo,
+    cut_log,
+    index_up_to,
+    with_epochs,
+    with_offsets,
+    written_to,
+)
 from kafkalog.columns.table import AFTER_ALL
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
@@ -50,6 +59,8 @@ AUDIT_COMMAND: Final = "kafkalog txn-audit BUNDLE"
 _PIECE: Final = 1 << 20
 _OPEN_AT_ONCE: Final = 256  # files
 _SHOWN: Final = 10
+_INDEXES: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX)
+_MOST_UNINDEXED: Final = 64 << 20  # bytes behind the last entry of an index
 _MARK: Final = ".kafka_cleanshutdown"
 _OF_ROOT: Final = {
     "meta.properties": "which cluster, node and directory it is",
@@ -349,7 +360,7 @@ class _Planner:
             stays = parsed.kind in (FileKind.PARTITION_METADATA, FileKind.LEADER_EPOCH_CHECKPOINT)
             if parsed.kind is FileKind.PRODUCER_SNAPSHOT and parsed.offset is not None:
                 stays = cut.first_offset <= parsed.offset <= cut.end_offset and not parsed.removed
-            elif parsed.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
+            elif parsed.kind in _INDEXES:
                 stays = name.partition(".")[0] in whole and not parsed.removed
             if parsed.kind is FileKind.LOG and not parsed.removed:
                 continue
@@ -499,8 +510,10 @@ class _Copier:
         for start in range(0, len(place.files), _OPEN_AT_ONCE):
             with ExitStack() as opened:
                 pairs = self._opened(place, place.files[start : start + _OPEN_AT_ONCE], opened)
+                newest = _newest(pairs) if place.node.running and place.cut is None else None
                 for file, source in pairs:
-                    self._copy(place, file, source)
+                    known = file if newest is None else _as_listed(file, source, newest)
+                    self._copy(place, known, None if known.content is not None else source)
 
     def _opened(
         self, place: _Place, files: Sequence[_Planned], opened: ExitStack
@@ -626,6 +639,56 @@ class _Copier:
         )  # fmt: skip
 
 
+class _Newest(NamedTuple):
+    """The segment that the broker writes to: its name without the suffix, and where it ended when it was listed."""
+
+    stem: str
+    end: WrittenTo
+
+
+def _newest(pairs: Sequence[tuple[_Planned, SizedSource | None]]) -> _Newest | None:
+    """Return the newest segment among open files; None without one, or where too much of it would be read."""
+    by_name = {os.path.basename(file.source): (file, source) for file, source in pairs if source is not None}
+    logs = [name for name in by_name if (parsed := parse_name(name)).kind is FileKind.LOG and not parsed.removed]
+    if not logs:
+        return None
+    name = max(logs)
+    stem, (file, log) = name.partition(".")[0], by_name[name]
+    _, index = by_name.get(f"{stem}.index", (None, None))
+    try:
+        entries = b"" if index is None else index.read_bytes(0, index.size)
+        read = partial(_bounded, log)
+        return _Newest(stem, written_to(parse_name(name).offset or 0, file.size, read, entries))
+    except (UnreadableError, _TooMuchError):  # who copies it says the first
+        return None
+
+
+class _TooMuchError(Exception):
+    """A segment without an index that is large."""
+
+
+def _bounded(log: SizedSource, start: int, size: int) -> bytes:
+    if size > _MOST_UNINDEXED:
+        raise _TooMuchError
+    return log.read_bytes(start, size)
+
+
+def _as_listed(file: _Planned, source: SizedSource | None, newest: _Newest) -> _Planned:
+    """Return an index of the newest segment as it was when that was listed: the broker writes on to both."""
+    parsed = parse_name(os.path.basename(file.source))
+    is_beside = os.path.basename(file.source).partition(".")[0] == newest.stem and not parsed.removed
+    if source is None or parsed.kind not in _INDEXES or not is_beside:
+        return file
+    try:
+        data = source.read_bytes(0, source.size)
+    except UnreadableError:  # who copies it says so
+        return file
+    content = index_up_to(parsed.kind, data, newest.end)
+    if content == data:
+        return file
+    return file._replace(content=content, size=len(content), cut=Cut(None, None, len(data), 0))
+
+
 def _is_log(file: _Planned) -> bool:
     """Say whether a file has batches that a broker appends to: it is copied up to where it was listed."""
     return file.cut is not None or parse_name(os.path.basename(file.source)).kind is FileKind.LOG
@@ -657,7 +720,7 @@ def _written_to(file: _Planned, source: SizedSource) -> str | None:
     if change is None or change.startswith(("grew", "vanished", "was replaced")) or is_remote(file.source):
         return None
     kind = parse_name(os.path.basename(file.source)).kind
-    if kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
+    if kind in _INDEXES:
         return None  # the broker writes to those of the last segment
     return f"it {change}"
 

@@ -52,12 +52,12 @@ class RecordPair(NamedTuple):
 class InternalBytes:
     """Makes the records of internal topics anew; `unknown` counts those of which only types and versions passed.
 
-    `remote_sizes` are the bytes that remote segments have now, by their ids.
+    `remote_grown` are the bytes that remote segments have more now, by their ids.
     """
 
     def __init__(self, salt: bytes, names: NewNames, times: ShiftedTimes) -> None:
         self.unknown: Counter[str] = Counter()
-        self.remote_sizes: dict[str, int] = {}
+        self.remote_grown: dict[str, int] = {}
         self._names = names
         self._times = times
         self._keys = KeyedBytes(salt, "internal-key")
@@ -152,7 +152,7 @@ class InternalBytes:
         made = self._fields(schema.name, "", schema.fields, read.fields, f"{protocol}")
         if _REMOTE_SIZE in made:
             segment = made.get("segmentId") or made["remoteLogSegmentId"]["id"]  # a snapshot's record, or the topic's
-            made[_REMOTE_SIZE] = self.remote_sizes.get(segment, made[_REMOTE_SIZE])
+            made[_REMOTE_SIZE] += self.remote_grown.get(segment, 0)
         written = encode(schema, version, made)
         return written if len(written) == len(data) else None
 

@@ -325,7 +325,7 @@ class _Redacting:
             if kind is FileKind.LOG:
                 made = self._segment(one.path, path, TOPICS.get(key.topic))
                 self._remote_places[segment.segment_id] = made
-                self._contents.internal.remote_sizes[segment.segment_id] = made.size
+                self._contents.internal.remote_grown[segment.segment_id] = made.size - made.original_size
             elif kind is not None:
                 self._beside(one.path, path, kind, number, self._remote_places.get(segment.segment_id))
             written |= {one.path} if kind is not None else set()

@@ -15,8 +15,11 @@ import build
 import kafkalog as library
 from invoke import Ended, kafkalog
 from kafkalog.bundles.bundle_manifest import BundleManifest
+from kafkalog.bundles.bundle_writer import FolderSink
 from kafkalog.kafka.internal_topics import coordinator_partition
+from kafkalog.narrowing import Narrowing
 from kafkalog.queries import collecting
+from kafkalog.queries.evidence import Asked
 from official import FIXTURES, ROOT
 
 HANGING: Final = FIXTURES / "v2.8-hanging" / "data"
@@ -430,3 +433,35 @@ def test_a_redacted_archive_is_read_as_the_directory(tmp_path: Path, monkeypatch
     assert [*(tmp_path / "tmp").iterdir()] == []
     same = [told(one).table("incidents") for one in (bundle, packed)]
     assert [[one[name] for name in ABOUT] for one in same[0]] == [[one[name] for name in ABOUT] for one in same[1]]
+
+
+def test_indexes_end_where_the_segment_was_listed(tmp_path: Path) -> None:
+    """A broker writes on to all files of its newest segment while they are copied: nothing points behind its end."""
+    log = tmp_path / "data" / "orders-0"
+    log.mkdir(parents=True)
+    stem = log / f"{4:020}"
+    (tmp_path / "data" / ".lock").touch()
+    (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    batches = [build.batch(build.record(), base_offset=at) for at in (4, 5, 6)]
+    entries = {
+        ".log": batches[0], ".index": bytes(16), ".timeindex": build.TIME.to_bytes(8, "big") + bytes(16), ".txnindex": b""
+    }  # fmt: skip
+    for suffix, data in entries.items():
+        stem.with_suffix(suffix).write_bytes(data)
+    asked = Asked(Narrowing())
+    plan = collecting.plan_collection([str(tmp_path / "data")], asked, selection={})
+
+    stem.with_suffix(".log").write_bytes(b"".join(batches))
+    grown = {
+        ".index": (1).to_bytes(4, "big") + len(batches[0]).to_bytes(4, "big") + bytes(8),
+        ".timeindex": entries[".timeindex"][:12] + (build.TIME + 1).to_bytes(8, "big") + (2).to_bytes(4, "big"),
+        ".txnindex": build.aborted(0, 7, 4, 6, 4),
+    }
+    for suffix, data in grown.items():
+        stem.with_suffix(suffix).write_bytes(data)
+    (tmp_path / "b" / "_work").mkdir(parents=True)
+    collecting.collect_files(plan, FolderSink(tmp_path / "b"))
+
+    copied = {path.suffix: path.read_bytes() for path in (tmp_path / "b").glob("data/*/orders-0/*")}
+    assert copied == {**entries, ".timeindex": entries[".timeindex"][:12] + bytes(12)}
+    assert told("--table", "findings", tmp_path / "b").status == 0

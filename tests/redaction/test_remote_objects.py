@@ -26,13 +26,13 @@ def test_the_metadata_has_the_size_that_a_segment_has_now(tmp_path: Path) -> Non
     remote_topic.write_tiers(tmp_path, FIRST)
     value = remote_topic.record_of(FIRST)
     internal = InternalBytes(bytes(32), NewNames(NameChoice.KEEP, bytes(32), {}), ShiftedTimes())
-    internal.remote_sizes[FIRST.id] = 77
+    internal.remote_grown[FIRST.id] = 7
 
     made = internal.record(Internal.REMOTE_LOG_METADATA, None, value).value
 
     assert made is not None
     kind = record_types(Internal.REMOTE_LOG_METADATA)[0].value
-    assert decode(kind, kind.newest, made[3:]).fields["segmentSizeInBytes"] == 77
+    assert decode(kind, kind.newest, made[3:]).fields["segmentSizeInBytes"] == len(FIRST.data) + 7
 
 
 def test_an_object_that_is_none_of_a_segment_stays_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
