@@ -24,6 +24,7 @@ __all__ = [
     "by_number",
     "bytes_of",
     "capital",
+    "duration_of",
     "iso",
     "iso_marked",
     "listed",
@@ -52,6 +53,8 @@ _BYTES: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB")
 _MS: Final = re.compile(r"-?\d+")
 
 _AGO: Final = re.compile(r"(?:now)?([+-])(\d{1,9})\s*(ms|s|m|min|h|d)", re.IGNORECASE)
+
+_DURATION: Final = re.compile(r"([+-]?)(\d{1,9})\s*(ms|s|m|min|h|d)", re.IGNORECASE)
 
 _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 
@@ -134,6 +137,15 @@ def time_of(text: str) -> When:
         return ms_of(text)
     ms = int(match[2]) * _UNITS[match[3].lower()]
     return Ago(ms if match[1] == "-" else -ms)
+
+
+def duration_of(text: str) -> int:
+    """Read by how many ms something is moved: ``90s``, ``-36h``, ``2d``. Raises ValueError for anything else."""
+    match = _DURATION.fullmatch(text.strip())
+    if match is None:
+        raise ValueError(f"{text!r} is not a duration, such as 36h, -2d or 90s")
+    ms = int(match[2]) * _UNITS[match[3].lower()]
+    return -ms if match[1] == "-" else ms
 
 
 def at_newest(when: When | None, newest: int) -> int:

@@ -7,7 +7,7 @@ from typing import Any, Final
 import click
 
 from kafkalog_cli.account import reading_option, with_account
-from kafkalog_cli.params import OptionalWord
+from kafkalog_cli.params import OptionalWord, WordOrFile
 
 __all__ = ["GROUPS", "GroupedCommand", "options_by_group"]
 
@@ -36,7 +36,7 @@ GROUPS: Final = {
     "Output": (
         "plan", "nights", "next-start", "transactions", "producers", "clocks", "lanes", "by", "width", "ascii",
         "format", "table", "all", "count", "files-with-matches", "findings", "full", "tz", "columns", "csv-safe",
-        "dialect", "raw", "redact", "names", "names-map", "damaged", "output", "overwrite", "reading",
+        "dialect", "raw", "redact", "names", "shift-times", "damaged", "output", "overwrite", "reading",
         "fail-on", "exit-zero",
     ),
     "Limits": (
@@ -92,7 +92,7 @@ class GroupedCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments; an unknown option is answered with the one that does the same, if the command has it."""
         for param in self.params:
-            if isinstance(param, OptionalWord):
+            if isinstance(param, OptionalWord | WordOrFile):
                 args = param.with_word(args)
         try:
             return super().parse_args(ctx, args)

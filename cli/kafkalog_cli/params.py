@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -30,6 +31,7 @@ __all__ = [
     "OptionalWord",
     "PathOrUri",
     "TimeZone",
+    "WordOrFile",
     "names_of",
 ]
 
@@ -75,6 +77,41 @@ class OptionalWord(click.Option):
             word in self.words or not (word.startswith("-") or is_remote(word) or os.path.lexists(word))
             for word in following
         )
+
+
+class WordOrFile(click.Option):
+    """An option that takes one of some words, of which the last one has a file behind it: ``--names map FILE``.
+
+    Its value is the word, and the file's path or None.
+    """
+
+    def __init__(self, names: Sequence[str], words: Sequence[str], **others: Any) -> None:
+        self.words = words
+        super().__init__(names, type=str, callback=self._read, metavar=f"{'|'.join(words)} FILE", **others)
+
+    def with_word(self, args: Sequence[str]) -> list[str]:
+        """Return the arguments of a command with this option's word and its file as one."""
+        joined: list[str] = []
+        left = list(args)
+        while left and left[0] != "--":
+            word = left.pop(0)
+            if word in self.opts and left:
+                word = f"{word}={left.pop(0)}"
+            if word in {f"{name}={self.words[-1]}" for name in self.opts} and left and not left[0].startswith("-"):
+                word = f"{word} {left.pop(0)}"
+            joined.append(word)
+        return joined + left
+
+    def _read(self, ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, Path | None]:
+        word, _, file = value.partition(" ")
+        *alone, with_file = self.words
+        if word == with_file and file:
+            return word, Path(file)
+        if word == with_file:
+            raise click.BadParameter(f"a FILE has to follow {word!r}.", ctx, param)
+        if value not in alone:
+            raise click.BadParameter(f"{value!r} is not one of {', '.join(alone)}, {with_file} FILE.", ctx, param)
+        return word, None
 
 
 class Quantity(click.ParamType):  # type: ignore[type-arg]  # not generic at run time before click 8.4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +17,14 @@ import click
 from kafkalog import Limits
 from kafkalog.errors import UnsupportedError
 from kafkalog.files.off_limits import no_room, temporary_folder
+from kafkalog.files.opening import read_small
 from kafkalog.provenance import PROVENANCE, mark
 from kafkalog.quantities import many, size_text
 from kafkalog.tables.manifest import MANIFEST, Manifest, TableFile
+from kafkalog.untrusted import untrusted_json
 from kafkalog_cli.options import as_one, max_batch_bytes_option
 from kafkalog_cli.output import Target, say
+from kafkalog_cli.params import Quantity, WordOrFile
 
 if TYPE_CHECKING:
     from kafkalog.redaction import Redaction
@@ -30,24 +34,35 @@ __all__ = ["ARCHIVES", "RedactionAsked", "is_folder", "private_folder", "redacti
 ARCHIVES: Final = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst")  # what is no directory, by the end of its name
 _SHOWN: Final = 10  # lines of one kind
 _PIECE: Final = 1 << 20
+_NODES: Final = "nodes"  # in a map: the directories of the output by those they were
+
+
+def _shift(text: str) -> int:
+    from kafkalog.redaction import shift_of
+
+    return shift_of(text)
+
+
+_SHIFT: Final = Quantity("duration", _shift)
 
 
 @dataclass(frozen=True, slots=True)
 class RedactionAsked:
-    """How a bundle is redacted: what becomes of names and of damaged bytes, and where which became which is written."""
+    """How a bundle is redacted: what becomes of names, times and damaged bytes; `names` has the file of a map, too."""
 
-    names: str = "hash"
-    names_map: Path | None = None
+    names: tuple[str, Path | None] = ("hash", None)
+    shift_ms: int = 0
     damaged: str = "zero"
     max_batch_bytes: int = Limits().max_batch_bytes
 
 
 redaction_options = as_one(
     "asked", RedactionAsked,
-    click.option("--names", type=click.Choice(("hash", "keep")), default="hash", show_default=True,
-                 help="What becomes of the names of topics, groups, ids, clients, hosts and header keys."),
-    click.option("--names-map", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE",
-                 help="Write which name became which to this file. It stays at home."),
+    click.option("--names", cls=WordOrFile, words=("keep", "hash", "map"), default="hash", show_default=True,
+                 help="What becomes of the names of topics, groups, ids, clients, hosts and header keys. With map they "
+                 "become what FILE says, and it gets those that it did not have. It stays at home."),
+    click.option("--shift-times", "shift_ms", type=_SHIFT, default=0, metavar="DURATION|random",
+                 help="Move all times by as much, as 36h or -20d, or by what nobody knows."),
     click.option("--damaged", type=click.Choice(("zero", "refuse")), default="zero", show_default=True,
                  help="Make zeros of damaged bytes, or write nothing where there are some."),
     max_batch_bytes_option,
@@ -71,25 +86,31 @@ def private_folder() -> Iterator[Path]:
         raise no_room("the bundle that is redacted", error) from error
 
 
-def write_redacted(given: str, target: Target, inputs: list[str], asked: RedactionAsked) -> Redaction:
+def write_redacted(place: str, target: Target, inputs: list[str], asked: RedactionAsked) -> Redaction:
     """Redact a bundle or log directories into what a target names, and say what was done.
 
     `inputs` are what nothing may be written to. Raises UnsupportedError, UnreadableError or OutputError.
     """
     from kafkalog.redaction import Damaged, NameChoice, RedactionChoice, redact
 
-    map_target = None if asked.names_map is None else _map_target(asked.names_map, target)
-    choice = RedactionChoice(NameChoice(asked.names), Damaged(asked.damaged), Limits(asked.max_batch_bytes))
+    names, file = asked.names
+    given = {} if file is None else _read_map(file, target)
+    choice = RedactionChoice(
+        NameChoice(names), Damaged(asked.damaged), Limits(asked.max_batch_bytes), given, asked.shift_ms
+    )
     if is_folder(target):
         with target.folder(inputs) as folder:
-            done = redact(given, folder, choice)
+            done = redact(place, folder, choice)
             _mark(folder, done, target.command)
+            _date(folder, done, asked.shift_ms)
     else:
         with private_folder() as folder:
-            done = redact(given, folder, choice)
+            done = redact(place, folder, choice)
+            _date(folder, done, asked.shift_ms)
             _pack(folder, target, inputs)
-    if map_target is not None:
-        _write_map(map_target, inputs, done)
+    if file is not None:
+        _write_map(Target(file, overwrite=True, command=target.command), inputs, done)
+        say(f"{file}: which name became which; it stays at home")
     _say(done, "standard output" if target.path is None else str(target.path))
     return done
 
@@ -116,20 +137,43 @@ def _pieces(path: Path) -> Iterator[bytes]:
             yield piece
 
 
-def _map_target(path: Path, target: Target) -> Target:
-    """Return where the names go. Raises UnsupportedError where that would be sent, too."""
-    if target.path is not None and path.resolve().is_relative_to(target.path.resolve()):
-        raise UnsupportedError(f"{path}: is in {target.path}, which is to be sent; the names stay at home")
-    made = Target(path, target.overwrite, command=target.command)
-    made.refuse_replacing()
-    return made
+def _read_map(file: Path, target: Target) -> dict[str, dict[str, str]]:
+    """Return the names of a map, none if it is not there yet. Raises UnsupportedError, UnreadableError.
+
+    It is refused where it would be sent, too.
+    """
+    if target.path is not None and file.resolve().is_relative_to(target.path.resolve()):
+        raise UnsupportedError(f"{file}: is in {target.path}, which is to be sent; the names stay at home")
+    if not file.exists():
+        return {}
+    try:
+        said = untrusted_json(read_small(file))
+        kinds = {kind: names for kind, names in said.items() if kind != _NODES}
+        if not all(isinstance(new, str) for names in kinds.values() for new in names.values()):
+            raise ValueError("a name is no text")
+    except (ValueError, AttributeError) as error:
+        raise UnsupportedError(
+            f'{file}: is no map of names, like {{"topic": {{"orders": "topic-1"}}}}: {error}'
+        ) from error
+    return kinds
 
 
 def _write_map(target: Target, inputs: list[str], done: Redaction) -> None:
-    old_by_new = {kind: {new: old for old, new in names.items()} for kind, names in done.new_names.items()}
     with target.stream(inputs) as stream:
-        said = {"nodes": {new: old for old, new in done.nodes.items()}, **old_by_new}
+        said = {_NODES: done.nodes, **done.new_names}
         stream.write(json.dumps(said, indent=1).encode("utf-8", "backslashreplace") + b"\n")
+
+
+def _date(folder: Path, done: Redaction, shift_ms: int) -> None:
+    """Give what was written now a time that says no more of the amount than the other times."""
+    if not shift_ms:
+        return
+    dated, when = {file.path for file in done.files}, time.time() + shift_ms / 1000
+    for home, _, files in os.walk(folder, topdown=False):
+        for name in files:
+            if Path(home, name).relative_to(folder).as_posix() not in dated:
+                os.utime(Path(home, name), (when, when))
+        os.utime(home, (when, when))
 
 
 def _mark(folder: Path, done: Redaction, command: str) -> None:

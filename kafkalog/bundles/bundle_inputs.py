@@ -137,9 +137,9 @@ def said_of(manifest: BundleManifest) -> str:
             f"The bundle has {kept} of {many(there, 'partition', grouped=True)}; the others were left out on purpose."
         )
     if any(file.cut is not None and file.path.endswith(".log") for file in manifest.files):
-        parts.append("Its logs were cut by time: what was before and after is not known.")
+        parts.append("Logs were cut: what was before and after is not known.")
     if manifest.redacted is not None:
-        parts.append("It is redacted.")
+        parts.append(f"It is redacted{', and all times were moved' * bool(manifest.redacted.get('times_shifted'))}.")
     rest = [one for one in manifest.unknowable if not one.startswith("the bundle has ")]
     if rest:
         more = f", and {len(rest) - _SHOWN} more" if len(rest) > _SHOWN else ""

@@ -1,4 +1,4 @@
-"""Cuts a log by time: which offsets stay, at which bytes its segments begin and end, and what its small files say then.
+"""Cuts a log by time or offset: which offsets stay, at which bytes its segments begin and end, and what its files say.
 
 A cut log is one that a broker could have: it begins where its retention might have ended, and ends where it was once.
 """
@@ -6,15 +6,27 @@ A cut log is one that a broker could have: it begins where its retention might h
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from kafkalog.files.names import FileKind
+from kafkalog.kafka.layout import ABORTED_TXN, OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers
-from kafkalog.segments.segment import segment_chunks
+from kafkalog.segments.segment import scan, segment_chunks
 
-__all__ = ["CutLog", "CutSegment", "cut_log", "with_epochs", "with_offsets"]
+__all__ = [
+    "Bounds",
+    "CutLog",
+    "CutSegment",
+    "WrittenTo",
+    "cut_log",
+    "index_up_to",
+    "with_epochs",
+    "with_offsets",
+    "written_to",
+]
 
 _OF_BATCH: Final = (
     buffers.BASE_OFFSET, buffers.LAST_OFFSET, buffers.POSITION, buffers.SIZE, buffers.MAX_TIMESTAMP
@@ -44,30 +56,42 @@ class CutLog(NamedTuple):
     moved_for_open: int | None = None  # where the cut would have been without transactions that began before it
 
 
-def cut_log(
-    segments: Sequence[tuple[str, int, int]], since: int | None, until: int | None, begun: Sequence[tuple[int, int]]
-) -> CutLog | None:
-    """Cut a log's segments, each a path with its base offset and size, at batches of these times (ms).
+class Bounds(NamedTuple):
+    """Where a log is to begin and to end: times in ms, and offsets, which are in it; None for as it is."""
 
-    It begins at the first batch with a time from `since` on, or before it at the first batch of a transaction that was
-    open there: `begun` has the first offset of each, and its marker's. It ends with the last batch with a
-    time up to `until`. None where nothing is cut. Raises UnreadableError.
+    since: int | None = None
+    until: int | None = None
+    first_offset: int | None = None
+    last_offset: int | None = None
+
+
+def cut_log(
+    segments: Sequence[tuple[str, int, int]], bounds: Bounds, begun: Sequence[tuple[int, int]]
+) -> CutLog | None:
+    """Cut a log's segments, each a path with its base offset and size, at batches within bounds.
+
+    It begins at the first batch with a time from `since` on and an offset from `first_offset` on, or before it at the
+    first batch of a transaction that was open there: `begun` has the first offset of each, and its marker's. It ends
+    with the last batch up to `until` and `last_offset`. None where nothing is cut. Raises UnreadableError.
     """
     tables = [_batches(path, size) for path, _, size in segments]
     every = np.concatenate(tables, axis=1) if tables else np.empty((len(_OF_BATCH), 0), np.int64)
     if not every.shape[1]:
         return None
     base, last, *_, time = every
-    first = np.flatnonzero(time >= since) if since is not None else np.arange(1)
-    at = int(first[0]) if len(first) else every.shape[1] - 1
+    first = [
+        np.flatnonzero(after)
+        for after in _compared(np.greater_equal, (time, bounds.since), (last, bounds.first_offset))
+    ]
+    at = max([0, *(int(rows[0]) if len(rows) else every.shape[1] - 1 for rows in first)])
     wanted = from_offset = int(base[at])
-    if since is not None:
+    if at:
         from_offset = min([wanted, *(start for start, end in begun if start < wanted <= end)])
     end = int(last[-1])
-    if until is not None:
-        kept = np.flatnonzero(time <= until)
-        end = int(last[kept[-1]]) if len(kept) else int(base[0]) - 1
-        from_offset = min(from_offset, end + 1)
+    for before in _compared(np.less_equal, (time, bounds.until), (base, bounds.last_offset)):
+        kept = np.flatnonzero(before)
+        end = min(end, int(last[kept[-1]]) if len(kept) else int(base[0]) - 1)
+    from_offset = min(from_offset, end + 1)
     is_cut_at_start, is_cut_at_end = from_offset > int(base[0]), end < int(last[-1])
     if not (is_cut_at_start or is_cut_at_end):
         return None
@@ -75,6 +99,11 @@ def cut_log(
     begins = found[0].first_offset if found else max(from_offset, end + 1)
     moved = wanted if from_offset < wanted else None
     return CutLog(found, begins, end + 1, is_cut_at_start, is_cut_at_end, moved)
+
+
+def _compared(how: Any, *pairs: tuple[Any, int | None]) -> Iterator[Any]:
+    """Yield which batches are within each bound that is set."""
+    return (how(column, bound) for column, bound in pairs if bound is not None)
 
 
 def _batches(path: str, size: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
@@ -103,6 +132,47 @@ def _kept(
         stop = size if high == table.shape[1] - 1 else int(position[high] + length[high])
         name = os.path.basename(path) if from_start else f"{int(base[low]):020}.log"
         yield CutSegment(path, name, start, stop, int(base[low]), int(ends[high]), start > 0 or stop < size)
+
+
+class WrittenTo(NamedTuple):
+    """The end of a segment that a broker writes to, as it was copied: its size in bytes, and its last offset."""
+
+    base_offset: int
+    size: int
+    last_offset: int
+
+
+def written_to(base_offset: int, size: int, read: Callable[[int, int], bytes], index: bytes) -> WrittenTo:
+    """Return where the first `size` bytes of a segment end; `read` gives its bytes, `index` has places of batches."""
+    places = [position for _, position in OFFSET_INDEX_ENTRY.packed.iter_unpack(_whole(index, OFFSET_INDEX_ENTRY.size))]
+    start = max((one for one in places if 0 < one < size), default=0)
+    last = base_offset - 1
+    for chunk in scan(read(start, size - start)):
+        for row in range(chunk.heads.count):
+            last = max(
+                last, chunk.heads.cell(buffers.LAST_OFFSET, row) if chunk.heads.cell(buffers.VALID, row) else last
+            )
+    return WrittenTo(base_offset, size, last)
+
+
+def index_up_to(kind: FileKind, data: bytes, end: WrittenTo) -> bytes:
+    """Return an index without the entries of what was appended after a segment's end; zeros are in their place."""
+    layout = {FileKind.OFFSET_INDEX: OFFSET_INDEX_ENTRY, FileKind.TIME_INDEX: TIME_INDEX_ENTRY}.get(kind, ABORTED_TXN)
+    kept = 0
+    for one, two, *others in layout.packed.iter_unpack(_whole(data, layout.size)):
+        offset = end.base_offset + (one if kind is FileKind.OFFSET_INDEX else two) if not others else others[1]
+        if offset > end.last_offset or (kind is FileKind.OFFSET_INDEX and two >= max(end.size, 1)):
+            break
+        kept += layout.size
+    else:
+        return data
+    return data[:kept] if kind is FileKind.TXN_INDEX else data[:kept] + bytes(len(data) - kept)
+
+
+def _whole(data: bytes, size: int) -> bytes:
+    """Return the whole entries of an index up to the last that is not zero: brokers preallocate megabytes."""
+    used = -(-len(data.rstrip(b"\0")) // size) * size
+    return data[: min(used, len(data) // size * size)]
 
 
 def with_epochs(data: bytes, log: CutLog) -> bytes:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 __all__ = [
+    "INDEX_CACHE",
     "METADATA_TOPIC",
     "NAMED_BY_OFFSET",
     "OFFSETS_TOPIC",
@@ -39,6 +40,7 @@ METADATA_TOPIC: Final = "__cluster_metadata"
 OFFSETS_TOPIC: Final = "__consumer_offsets"
 SHARE_TOPIC: Final = "__share_group_state"
 STATE_TOPIC: Final = "__transaction_state"
+INDEX_CACHE: Final = "remote-log-index-cache"  # of tiered storage; its files are named OFFSET_ID.index
 
 _LOCAL: Final = "file://"
 _REMOTE: Final = ("s3://", "s3a://", "gs://", "abfs://", "abfss://", "hdfs://")

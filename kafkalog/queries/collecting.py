@@ -17,11 +17,20 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from kafkalog.bundles.bundle_manifest import BUNDLE_DATA, BUNDLE_REMOTE, BundleFile, BundleManifest, Cut, LeftOut
-from kafkalog.bundles.cuts import CutLog, cut_log, with_epochs, with_offsets
+from kafkalog.bundles.cuts import (
+    Bounds,
+    CutLog,
+    WrittenTo,
+    cut_log,
+    index_up_to,
+    with_epochs,
+    with_offsets,
+    written_to,
+)
 from kafkalog.columns.table import AFTER_ALL
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
-from kafkalog.files.names import METADATA_TOPIC, STATE_TOPIC, FileKind, is_remote, parse_name
+from kafkalog.files.names import INDEX_CACHE, METADATA_TOPIC, STATE_TOPIC, FileKind, is_remote, parse_name
 from kafkalog.files.opening import open_stored, read_small
 from kafkalog.files.recognition import CHECKPOINTS
 from kafkalog.files.watch import watch
@@ -50,6 +59,8 @@ AUDIT_COMMAND: Final = "kafkalog txn-audit BUNDLE"
 _PIECE: Final = 1 << 20
 _OPEN_AT_ONCE: Final = 256  # files
 _SHOWN: Final = 10
+_INDEXES: Final = (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX)
+_MOST_UNINDEXED: Final = 64 << 20  # bytes behind the last entry of an index
 _MARK: Final = ".kafka_cleanshutdown"
 _OF_ROOT: Final = {
     "meta.properties": "which cluster, node and directory it is",
@@ -157,6 +168,7 @@ def plan_collection(
     ended = _now()
     if not nodes:
         raise UnreadableError("; ".join(f"{one.file}: {one.message}" for one in refused) or "nothing is here")
+    asked.refuse_several([(one.topic, one.partition) for node in nodes for one in node.partitions])
     needed, audited, newest = None, None, -1
     if asked or (since, until) != (None, None):
         from kafkalog.auditing.pipeline import audit
@@ -173,7 +185,7 @@ def plan_collection(
     said = {**selection, **times, "remote_layout": layout}
     now = None if needed is None or ends is not None else newest
     plan = Collection(said, list(paths), [], [], list(refused), [], begins, ends, (begun, ended), now)
-    planner = _Planner(plan, needed, audited)
+    planner = _Planner(plan, needed, audited, asked)
     for node, name in zip(nodes, _names_of(nodes), strict=True):
         planner.add_node(node, f"{BUNDLE_DATA}/{name}")
     planner.add_remote(nodes)
@@ -202,8 +214,9 @@ def _names_of(nodes: Sequence[LogDirectory]) -> Iterator[str]:
 class _Planner:
     """Goes through log directories, and plans what is copied of each."""
 
-    def __init__(self, plan: Collection, needed: Needed | None, audited: Audit | None) -> None:
+    def __init__(self, plan: Collection, needed: Needed | None, audited: Audit | None, asked: Asked) -> None:
         self._plan = plan
+        self._asked = asked
         self._needed = needed
         self._begun = _begun_transactions(audited)
         self._partitions = self._kept = 0
@@ -219,7 +232,8 @@ class _Planner:
         plan = self._plan
         plan.unread += [one for one in node.findings if not leaves_complete(one.code)]
         root = _Place(node, home, None, "the log directory's own files")
-        plan.places.append(root)
+        cache = _Place(node, f"{home}/{INDEX_CACHE}", None, "the broker's copies of remote segments' indexes")
+        plan.places += [root, cache]
         by_name = {os.path.basename(one.log.rstrip("/")): one for one in node.partitions}
         found: dict[str, list[tuple[str, str, int]]] = {name: [] for name in by_name}
         own: list[tuple[str, str, int]] = []
@@ -233,6 +247,8 @@ class _Planner:
                 found[os.path.basename(node.path.rstrip("/"))].append((parts[0], one.path, one.size))
             elif len(parts) == 1:
                 own.append((parts[0], one.path, one.size))
+            elif len(parts) == 2 and parts[0] == INDEX_CACHE and self._needed is None:
+                cache.files.append(_Planned(f"{cache.home}/{parts[1]}", one.path, one.size, cache.why))
             elif len(parts) == 2 and parts[0] in found:
                 found[parts[0]].append((parts[1], one.path, one.size))
             else:
@@ -288,19 +304,22 @@ class _Planner:
     # Cuts.
 
     def _cut(self, directory: PartitionDirectory) -> CutLog | None:
-        plan = self._plan
-        if (plan.since, plan.until) == (None, None) or directory.topic in _WHOLE or directory.suffix:
+        plan, name = self._plan, f"{directory.topic}-{directory.partition}"
+        is_meant = self._asked.narrowing.log(directory.topic, directory.partition)
+        offsets = self._asked.offsets if is_meant else (None, None)
+        bounds = Bounds(None if directory.topic.startswith("__") else plan.since, plan.until, *offsets)
+        if bounds == Bounds() or directory.suffix:
             return None
-        name = f"{directory.topic}-{directory.partition}"
+        if directory.topic in _WHOLE:
+            if offsets != (None, None):
+                self._uncut.append(f"{name}, whose newest records are about all times")
+            return None
         if directory.tier is not None:
             self._uncut.append(f"{name}, which has a remote tier")
             return None
-        is_internal = directory.topic.startswith("__")
         segments = [(one.path, one.base_offset, one.size) for one in directory.local().segments]
         try:
-            return cut_log(
-                segments, None if is_internal else plan.since, plan.until, self._begun.get(directory.log, ())
-            )
+            return cut_log(segments, bounds, self._begun.get(directory.log, ()))
         except UnreadableError as error:
             self._uncut.append(f"{name}, which could not be read: {error}")
             return None
@@ -341,7 +360,7 @@ class _Planner:
             stays = parsed.kind in (FileKind.PARTITION_METADATA, FileKind.LEADER_EPOCH_CHECKPOINT)
             if parsed.kind is FileKind.PRODUCER_SNAPSHOT and parsed.offset is not None:
                 stays = cut.first_offset <= parsed.offset <= cut.end_offset and not parsed.removed
-            elif parsed.kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
+            elif parsed.kind in _INDEXES:
                 stays = name.partition(".")[0] in whole and not parsed.removed
             if parsed.kind is FileKind.LOG and not parsed.removed:
                 continue
@@ -360,7 +379,7 @@ class _Planner:
         if cut.is_cut_at_start:
             line = f"{name} begins at offset {cut.first_offset}: what was before is unknown"
             if cut.moved_for_open is not None:
-                line += f" (by time at {cut.moved_for_open}; a transaction that began before is whole)"
+                line += f" (asked for from {cut.moved_for_open} on; a transaction that began before is whole)"
             plan.unknowable.append(line)
         if cut.is_cut_at_end:
             plan.unknowable.append(f"{name} ends before offset {cut.end_offset}: what came after is unknown")
@@ -391,7 +410,7 @@ class _Planner:
             why = _OF_ROOT.get(name)
             if why is None and parse_name(name).kind is not FileKind.KRAFT_SNAPSHOT:
                 plan.left_out.append(LeftOut(path, "no file of a log directory by its name"))
-            elif name == _MARK and plan.until is not None:
+            elif name == _MARK and (plan.until is not None or any(one.is_cut_at_end for one in cut.values())):
                 plan.left_out.append(
                     LeftOut(path, "the logs end before the stop that it is about", f"{root.home}/{name}")
                 )
@@ -491,8 +510,10 @@ class _Copier:
         for start in range(0, len(place.files), _OPEN_AT_ONCE):
             with ExitStack() as opened:
                 pairs = self._opened(place, place.files[start : start + _OPEN_AT_ONCE], opened)
+                newest = _newest(pairs) if place.node.running and place.cut is None else None
                 for file, source in pairs:
-                    self._copy(place, file, source)
+                    known = file if newest is None else _as_listed(file, source, newest)
+                    self._copy(place, known, None if known.content is not None else source)
 
     def _opened(
         self, place: _Place, files: Sequence[_Planned], opened: ExitStack
@@ -618,6 +639,56 @@ class _Copier:
         )  # fmt: skip
 
 
+class _Newest(NamedTuple):
+    """The segment that the broker writes to: its name without the suffix, and where it ended when it was listed."""
+
+    stem: str
+    end: WrittenTo
+
+
+def _newest(pairs: Sequence[tuple[_Planned, SizedSource | None]]) -> _Newest | None:
+    """Return the newest segment among open files; None without one, or where too much of it would be read."""
+    by_name = {os.path.basename(file.source): (file, source) for file, source in pairs if source is not None}
+    logs = [name for name in by_name if (parsed := parse_name(name)).kind is FileKind.LOG and not parsed.removed]
+    if not logs:
+        return None
+    name = max(logs)
+    stem, (file, log) = name.partition(".")[0], by_name[name]
+    _, index = by_name.get(f"{stem}.index", (None, None))
+    try:
+        entries = b"" if index is None else index.read_bytes(0, index.size)
+        read = partial(_bounded, log)
+        return _Newest(stem, written_to(parse_name(name).offset or 0, file.size, read, entries))
+    except (UnreadableError, _TooMuchError):  # who copies it says the first
+        return None
+
+
+class _TooMuchError(Exception):
+    """A segment without an index that is large."""
+
+
+def _bounded(log: SizedSource, start: int, size: int) -> bytes:
+    if size > _MOST_UNINDEXED:
+        raise _TooMuchError
+    return log.read_bytes(start, size)
+
+
+def _as_listed(file: _Planned, source: SizedSource | None, newest: _Newest) -> _Planned:
+    """Return an index of the newest segment as it was when that was listed: the broker writes on to both."""
+    parsed = parse_name(os.path.basename(file.source))
+    is_beside = os.path.basename(file.source).partition(".")[0] == newest.stem and not parsed.removed
+    if source is None or parsed.kind not in _INDEXES or not is_beside:
+        return file
+    try:
+        data = source.read_bytes(0, source.size)
+    except UnreadableError:  # who copies it says so
+        return file
+    content = index_up_to(parsed.kind, data, newest.end)
+    if content == data:
+        return file
+    return file._replace(content=content, size=len(content), cut=Cut(None, None, len(data), 0))
+
+
 def _is_log(file: _Planned) -> bool:
     """Say whether a file has batches that a broker appends to: it is copied up to where it was listed."""
     return file.cut is not None or parse_name(os.path.basename(file.source)).kind is FileKind.LOG
@@ -649,7 +720,7 @@ def _written_to(file: _Planned, source: SizedSource) -> str | None:
     if change is None or change.startswith(("grew", "vanished", "was replaced")) or is_remote(file.source):
         return None
     kind = parse_name(os.path.basename(file.source)).kind
-    if kind in (FileKind.OFFSET_INDEX, FileKind.TIME_INDEX, FileKind.TXN_INDEX):
+    if kind in _INDEXES:
         return None  # the broker writes to those of the last segment
     return f"it {change}"
 

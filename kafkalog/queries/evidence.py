@@ -6,7 +6,7 @@ A transactional id and a group have one partition of their internal topic, by Ka
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -16,7 +16,7 @@ from kafkalog.auditing.incidents import Incident, incidents_of_audit, worst_firs
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import Audit, ClusterAudit, narrowed
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
-from kafkalog.errors import NothingMatchesError
+from kafkalog.errors import NothingMatchesError, UnsupportedError
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.kafka.internal_topics import coordinator_partition
 from kafkalog.narrowing import Narrowing, matches, nothing_matches
@@ -31,14 +31,23 @@ _ALWAYS: Final = "it has the topics, leaders and settings: every answer needs it
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a bundle is for: topics, partitions, transactional ids, groups, an incident by its id or its number."""
+    """What a bundle is for: topics, partitions, transactional ids, groups, an incident by its id or its number.
+
+    `offsets` are the first and the last one of the log that is meant, None for where it begins and ends.
+    """
 
     narrowing: Narrowing
     groups: tuple[str, ...] = ()
     incident: str | None = None
+    offsets: tuple[int | None, int | None] = (None, None)
 
     def __bool__(self) -> bool:
         return bool(self.narrowing or self.groups or self.incident)
+
+    def refuse_several(self, places: Collection[tuple[str, int]]) -> None:
+        """Raise UnsupportedError where offsets were asked for and not just one log is meant."""
+        if self.offsets != (None, None) and sum(self.narrowing.log(*place) for place in set(places)) > 1:
+            raise UnsupportedError("offsets are of one partition, and several are meant: give --topic and --partition")
 
 
 class Needed(NamedTuple):

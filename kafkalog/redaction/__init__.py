@@ -4,5 +4,6 @@ from __future__ import annotations
 
 from kafkalog.redaction.new_names import NameChoice
 from kafkalog.redaction.redacting import Damaged, Redaction, RedactionChoice, redact
+from kafkalog.redaction.shifted_times import shift_of
 
-__all__ = ["Damaged", "NameChoice", "Redaction", "RedactionChoice", "redact"]
+__all__ = ["Damaged", "NameChoice", "Redaction", "RedactionChoice", "redact", "shift_of"]

@@ -24,11 +24,13 @@ from kafkalog.redaction.new_names import NameKind, NewNames
 from kafkalog.redaction.passing_fields import (
     KNOWN_WORDS,
     OF_RESOURCE,
+    TIMES,
     Passing,
     config_name_passes,
     config_value_passes,
     passing,
 )
+from kafkalog.redaction.shifted_times import ShiftedTimes
 
 __all__ = ["InternalBytes", "RecordPair"]
 
@@ -37,6 +39,7 @@ _KEYLESS: Final = (Internal.CLUSTER_METADATA, Internal.REMOTE_LOG_METADATA)
 _BROKER_RESOURCE: Final = 4
 _REMEMBERED: Final = 4096
 _SEGMENT_KEY_PARTS: Final = 5
+_REMOTE_SIZE: Final = "segmentSizeInBytes"
 
 
 class RecordPair(NamedTuple):
@@ -47,11 +50,16 @@ class RecordPair(NamedTuple):
 
 
 class InternalBytes:
-    """Makes the records of internal topics anew; `unknown` counts those of which only types and versions passed."""
+    """Makes the records of internal topics anew; `unknown` counts those of which only types and versions passed.
 
-    def __init__(self, salt: bytes, names: NewNames) -> None:
+    `remote_grown` are the bytes that remote segments have more now, by their ids.
+    """
+
+    def __init__(self, salt: bytes, names: NewNames, times: ShiftedTimes) -> None:
         self.unknown: Counter[str] = Counter()
+        self.remote_grown: dict[str, int] = {}
         self._names = names
+        self._times = times
         self._keys = KeyedBytes(salt, "internal-key")
         self._secrets = KeyedBytes(salt, "internal")
         self._key = lru_cache(_REMEMBERED)(self._new_key)
@@ -142,6 +150,9 @@ class InternalBytes:
             return None
         protocol = read.fields.get("protocolType", group_protocol)
         made = self._fields(schema.name, "", schema.fields, read.fields, f"{protocol}")
+        if _REMOTE_SIZE in made:
+            segment = made.get("segmentId") or made["remoteLogSegmentId"]["id"]  # a snapshot's record, or the topic's
+            made[_REMOTE_SIZE] += self.remote_grown.get(segment, 0)
         written = encode(schema, version, made)
         return written if len(written) == len(data) else None
 
@@ -168,7 +179,9 @@ class InternalBytes:
             return self._fields(name, f"{path}.", kind.fields, value, protocol)
         if kind == "string":
             return _any_text(self._text(name, path, _bytes_of(value), row))
-        return self._bytes(passing(name, path), value, protocol) if kind == "bytes" else value
+        if kind == "bytes":
+            return self._bytes(passing(name, path), value, protocol)
+        return self._times.of(value) if path.rpartition(".")[2] in TIMES else value
 
     def _text(self, name: str, path: str, value: bytes, row: dict[str, Value]) -> bytes:
         how = passing(name, path)

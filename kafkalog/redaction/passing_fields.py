@@ -1,7 +1,7 @@
 """What may pass of each text and each byte array in the records of internal topics, field by field.
 
-Numbers, ids and the arrays around them pass. A text or a byte array passes as its row here says; one without a row
-becomes other bytes, so that a field of a newer release never passes unseen.
+Numbers, ids and the arrays around them pass; numbers that are times may be shifted. A text or a byte array passes as
+its row here says; one without a row becomes other bytes, so that a field of a newer release never passes unseen.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 from kafkalog.redaction.new_names import NameKind
 
-__all__ = ["KNOWN_WORDS", "OF_RESOURCE", "Passing", "config_name_passes", "config_value_passes", "passing"]
+__all__ = ["KNOWN_WORDS", "OF_RESOURCE", "TIMES", "Passing", "config_name_passes", "config_value_passes", "passing"]
 
 
 class Passing(Enum):
@@ -83,6 +83,16 @@ _FIELDS: Final[dict[tuple[str, str], Passing | NameKind]] = {
     ("RemotePartitionDeleteMetadataRecord", "topicIdPartition.name"): _TOPIC,
     ("ConsumerProtocolAssignment", "assignedPartitions.topic"): _TOPIC,
 }
+
+# Numbers that are a moment, in ms since 1970, by the field's name.
+TIMES: Final = frozenset(
+    (
+        "assignmentTimestamp", "commitTimestamp", "createTimestamp", "currentStateTimestamp", "eventTimestampMs",
+        "expirationTimestamp", "expireTimestamp", "issueTimestamp", "lastContainedLogTimestamp", "maxTimestamp",
+        "maxTimestampMs", "timestamp", "transactionLastUpdateTimestampMs", "transactionStartTimestampMs",
+        "writeTimestamp",
+    )
+)  # fmt: skip
 
 KNOWN_WORDS: Final = frozenset(
     b"consumer connect share streams range roundrobin sticky cooperative-sticky stream default compatible sessioned"

@@ -11,6 +11,7 @@ import json
 import os
 import re
 import secrets
+import time
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Final
 
 from kafkalog.auditing.topics import assigned_to, cluster_metadata
+from kafkalog.bundles.bundle_inputs import bundle_remote
 from kafkalog.bundles.bundle_manifest import (
     BUNDLE,
     BUNDLE_DATA,
@@ -35,19 +37,28 @@ from kafkalog.bundles.bundle_manifest import (
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import is_directory, open_tree
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SEGMENTS, STATE_TOPIC, FileKind, local_path, parse_name
+from kafkalog.files.names import INDEX_CACHE, METADATA_TOPIC, SEGMENTS, FileKind, local_path, parse_name
 from kafkalog.files.opening import read_small
 from kafkalog.files.recognition import DirectoryKind, partition_name, recognized
 from kafkalog.files.tree import DirectoryEntry
 from kafkalog.files.watch import watch
 from kafkalog.log_dirs.log_directory import LogDirectory, open_log_directory
 from kafkalog.log_dirs.nodes import node_number
-from kafkalog.log_dirs.walk import search
+from kafkalog.log_dirs.remote_store import (
+    LOCAL_TIERED_STORAGE,
+    LayoutError,
+    PartitionKey,
+    Remote,
+    RemoteLayout,
+    Stored,
+)
+from kafkalog.log_dirs.walk import search, walk
 from kafkalog.quantities import by_number
 from kafkalog.redaction.keyed_bytes import SALT_BYTES
-from kafkalog.redaction.new_names import NameChoice, NameKind, NewNames
+from kafkalog.redaction.new_names import COORDINATORS, NameChoice, NameKind, NewNames
 from kafkalog.redaction.rewritten_segment import Contents, Places, rewrite
-from kafkalog.redaction.side_bytes import SideBytes, new_index
+from kafkalog.redaction.shifted_times import ShiftedTimes
+from kafkalog.redaction.side_bytes import SideBytes, is_id, new_index
 from kafkalog.segments.internal_blocks import TOPICS
 from kafkalog.version import VERSION
 
@@ -61,9 +72,16 @@ _CLEAN: Final = re.compile(rb'\{"version":\d{1,2},"brokerEpoch":-?\d{1,19}\}')
 _SUFFIX: Final = r"(?:\.deleted|\.cleaned|\.swap|\.tmp)?"
 _OFFSET_NAME: Final = re.compile(rf"\d{{1,20}}\.(?:log|index|timeindex|txnindex|snapshot){_SUFFIX}")
 _KRAFT_NAME: Final = re.compile(rf"\d{{1,20}}-\d{{1,10}}\.checkpoint(?:\.part)?{_SUFFIX}")
+_CACHED: Final = re.compile(
+    r"(?P<offset>\d{1,20})_(?P<id>[A-Za-z0-9_-]{22})\.(?P<type>index|timeindex|txnindex)(?:\.deleted)?"
+)
+_OF_STORE: Final = {
+    "log": FileKind.LOG, "index": FileKind.OFFSET_INDEX, "timeindex": FileKind.TIME_INDEX,
+    "txnindex": FileKind.TXN_INDEX, "snapshot": FileKind.PRODUCER_SNAPSHOT,
+    "leader_epoch_checkpoint": FileKind.LEADER_EPOCH_CHECKPOINT,
+}  # fmt: skip
 _PUT_ASIDE: Final = re.compile(r"\.[0-9a-f]{32}(-delete|-future|-stray)")
 _DEFAULT_PARTITIONS: Final = 50  # of a coordinator's topic
-_COORDINATORS: Final = {NameKind.GROUP: OFFSETS_TOPIC, NameKind.TRANSACTIONAL_ID: STATE_TOPIC}
 _ZEROS: Final = bytes(4096)
 
 
@@ -76,11 +94,17 @@ class Damaged(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RedactionChoice:
-    """What is chosen: what becomes of names, and of damaged bytes; `limits` are those of a batch."""
+    """What is chosen: what becomes of names, and of damaged bytes; `limits` are those of a batch.
+
+    `given` are new names by their kinds, the old before the new, as `Redaction` has them; all times are moved by
+    `shift_ms`.
+    """
 
     names: NameChoice = NameChoice.HASH
     damaged: Damaged = Damaged.ZERO
     limits: Limits = field(default_factory=Limits)
+    given: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    shift_ms: int = 0
 
 
 @dataclass(slots=True)
@@ -122,10 +146,10 @@ def redact(bundle: str, out: Path, choice: RedactionChoice | None = None) -> Red
     segments = [segment.size for node in nodes for partition in node.partitions for segment in partition.segments]
     watch().begin(sum(segments), len(segments))
     redacting = _Redacting(out, chosen, nodes)
+    if (remote := bundle_remote(bundle)) is not None:  # before the metadata, which has the sizes of its segments
+        redacting.remote(*remote)
     for number, place in enumerate(found.places, start=1):
         redacting.node(place, _node_name(root, place, number, chosen.names))
-    if original is not None and is_directory(os.path.join(bundle, BUNDLE_REMOTE)):
-        redacting.leave_out(BUNDLE_REMOTE, "objects of a remote store are not redacted by this version")
     for finding in found.findings:
         if finding.code != "log-directories-below":
             redacting.not_read("a file or directory", f"{finding.file}: {finding.message}")
@@ -143,9 +167,9 @@ def _bundle_below(path: str) -> str:
 
 def _node_name(root: str, place: str, number: int, names: NameChoice) -> str:
     """Return the name of a node's directory: its own may be anything."""
-    if names is NameChoice.HASH or place == root:
-        return f"node-{number}"
-    return os.path.relpath(place, root)
+    if names is NameChoice.KEEP and place != root:
+        return os.path.relpath(place, root)
+    return f"node-{number}"
 
 
 class _Redacting:
@@ -156,10 +180,12 @@ class _Redacting:
         self.done = Redaction()
         self._out = out
         self._choice = choice
-        self._names = NewNames(choice.names, salt, _partitions(nodes))
-        self._contents = Contents(salt, self._names)
-        self._side = SideBytes(self._names, _directories(nodes))
+        self._names = NewNames(choice.names, salt, _partitions(nodes), choice.given)
+        self._times = ShiftedTimes(choice.shift_ms)
+        self._contents = Contents(salt, self._names, self._times)
+        self._side = SideBytes(self._names, _directories(nodes), self._times)
         self._tables: dict[str, BinaryIO] = {}
+        self._remote_places: dict[str, Places] = {}  # of remote segments, by their ids
         self._homes: dict[str, str] = {}  # of the log directories, by their names in the original
 
     def node(self, place: str, name: str) -> None:
@@ -173,6 +199,8 @@ class _Redacting:
         for entry in entries:
             if entry.is_link:
                 self.not_read(f"{BUNDLE_DATA}/{name}/(a symbolic link)", f"{entry.path}: a symbolic link: not followed")
+            elif entry.is_directory and entry.name == INDEX_CACHE:
+                self._index_cache(entry.path, f"{BUNDLE_DATA}/{name}/{INDEX_CACHE}")
             elif entry.is_directory:
                 self._partition(entry.path, entry.name, f"{BUNDLE_DATA}/{name}")
             else:
@@ -201,6 +229,12 @@ class _Redacting:
         (self._out / BUNDLE_README).write_text(_README)
         return done
 
+    def _same_time(self, source: str, target: Path) -> None:
+        """Give a file the time of the one that it stands for: audits ask when a copy was made."""
+        with suppress(OSError):
+            when = os.stat(local_path(source)).st_mtime_ns + self._times.ms * 1_000_000
+            os.utime(target, ns=(0, when))
+
     def _manifest(self, original: BundleManifest | None) -> BundleManifest:
         """Return the manifest. Sentences and selections of the original have names in them, and do not leave.
 
@@ -212,6 +246,7 @@ class _Redacting:
         redacted = {
             "names": self._choice.names.value,
             "damaged": self._choice.damaged.value,
+            "times_shifted": self._choice.shift_ms != 0,
             "original_bytes": done.original_bytes,
             "bytes": done.bytes,
             "zeroed_bytes": done.zeroed_bytes,
@@ -223,11 +258,15 @@ class _Redacting:
             "left_out_before": 0 if original is None else len(original.left_out),
             "unknowable_before": 0 if original is None else len(original.unknowable),
         }
-        created = datetime.now(UTC).isoformat(timespec="seconds")
+        created = datetime.fromtimestamp(self._now() / 1000, UTC).isoformat(timespec="seconds")
         return BundleManifest(
             VERSION, created, selection, [], files, [*left_out, *done.left_out], [], moment, redacted,
             f"kafkalog txn-audit {BUNDLE_DATA}",
         )  # fmt: skip
+
+    def _now(self) -> int:
+        """Return the time of all that is written now, which would give the amount away."""
+        return self._times.of(time.time_ns() // 1_000_000)
 
     def _carried_over(
         self, original: BundleManifest | None
@@ -242,7 +281,8 @@ class _Redacting:
             if (path := self._renamed(one.path))
         ]
         names = ("partitions_kept", "partitions_there")
-        return cuts, left_out, _numbers(original.selection, names), _numbers(original.moment, ("now_ms",))
+        moment = {name: self._times.of(ms) for name, ms in _numbers(original.moment, ("now_ms",)).items()}
+        return cuts, left_out, _numbers(original.selection, names), moment
 
     def _renamed(self, path: str) -> str:
         """Return where a file or a partition of the original is now; empty for what has no place."""
@@ -254,6 +294,55 @@ class _Redacting:
             return ""
         renamed = self._folder(folder)
         return "" if renamed is None else f"{home}/{renamed}{'/' if name else ''}{name}"
+
+    # A remote store.
+
+    def remote(self, place: str, pattern: str | None) -> None:
+        """Write the objects of a remote store, under the names that Kafka's LocalTieredStorage gives them."""
+        every = {one.path for one in walk(place, lambda _: None)}
+        try:
+            store = Remote(place, None if pattern is None else RemoteLayout.of(pattern)).found([])
+            if store.layout is not None and store.layout.is_packed:
+                raise UnreadableError("its objects are in chunks, which may be encrypted")
+            for key in store.partitions():
+                for segment in store.stored(key, []).values():
+                    every -= self._stored(key, segment)
+        except (UnreadableError, LayoutError) as error:
+            self.done.unread.append(f"{place}: {error}")
+        for _ in every:
+            self.leave_out(f"{BUNDLE_REMOTE}/(an object)", "it is none of a segment whose ids are known")
+
+    def _stored(self, key: PartitionKey, segment: Stored) -> set[str]:
+        """Write a segment's objects, and return which they were."""
+        if not (key.topic_id and is_id(key.topic_id) and segment.segment_id and is_id(segment.segment_id)):
+            return set()
+        renamed = _text(self._names.of(NameKind.TOPIC, key.topic.encode()))
+        folder = RemoteLayout(LOCAL_TIERED_STORAGE).folder(key._replace(topic=renamed))
+        written, number = set(), max(segment.start_offset, 0)
+        for one in sorted(segment.objects, key=lambda one: one.type != "log"):
+            path = f"{BUNDLE_REMOTE}/{folder}/{number:020}-{segment.segment_id}.{one.type}"
+            kind = _OF_STORE.get(one.type)
+            if kind is FileKind.LOG:
+                made = self._segment(one.path, path, TOPICS.get(key.topic))
+                self._remote_places[segment.segment_id] = made
+                self._contents.internal.remote_grown[segment.segment_id] = made.size - made.original_size
+            elif kind is not None:
+                self._beside(one.path, path, kind, number, self._remote_places.get(segment.segment_id))
+            written |= {one.path} if kind is not None else set()
+        return written
+
+    def _index_cache(self, place: str, home: str) -> None:
+        """Write a broker's copies of remote segments' indexes."""
+        for entry in _sorted(place):
+            match = _CACHED.fullmatch(entry.name)
+            if match is None or not is_id(match["id"]) or entry.is_link or entry.is_directory:
+                self.leave_out(f"{home}/(a file)", "it is no index of a remote segment by its name")
+                continue
+            kind, beside = parse_name(f"{0:020}.{match['type']}").kind, self._remote_places.get(match["id"])
+            try:
+                self._beside(entry.path, f"{home}/{entry.name}", kind, int(match["offset"]), beside)
+            except UnreadableError as error:
+                self.not_read(f"{home}/(a file)", str(error))
 
     # One partition.
 
@@ -304,26 +393,28 @@ class _Redacting:
         if name in _STATE_FILES and partition is None:
             data = read_small(entry.path)
             self._write_small(entry.path, f"{folder}/{name}", data if _CLEAN.fullmatch(data) else b"", len(data))
-        elif not _name_passes(name, kind):
+        elif not _name_passes(name, kind) or (kind in _INDEXES and partition is None):
             self.leave_out(f"{folder}/(a file)", f"kafkalog does not know this kind of file: {entry.size} bytes")
         elif kind in SEGMENTS:
             internal, places = partition or (TOPICS[METADATA_TOPIC], {})
             if kind is FileKind.KRAFT_SNAPSHOT:
                 internal = TOPICS[METADATA_TOPIC]
             places[name] = self._segment(entry.path, f"{folder}/{name}", internal)
-        elif kind in _INDEXES and partition is not None:
-            data = read_small(entry.path)
-            number = parse_name(name).offset or 0
-            beside = _segment_of(name, partition[1])
-            index = bytes(len(data)) if beside is None else new_index(kind, data, number, beside)
-            self._write_small(entry.path, f"{folder}/{name}", index, len(data))
         else:
-            data = read_small(entry.path)
+            beside = None if partition is None else _segment_of(name, partition[1])
+            self._beside(entry.path, f"{folder}/{name}", kind, parse_name(name).offset or 0, beside)
+
+    def _beside(self, source: str, path: str, kind: FileKind, number: int, segment: Places | None) -> None:
+        """Write a small file; an index without its segment is judged by its own entries."""
+        data = read_small(source)
+        if kind in _INDEXES:
+            made: bytes | None = new_index(kind, data, number, segment or Places(), self._times)
+        else:
             made = self._side.of(kind, data)
-            if made is None:
-                self.leave_out(f"{folder}/(a file)", "kafkalog does not know what is in it")
-            else:
-                self._write_small(entry.path, f"{folder}/{name}", made, len(data))
+        if made is None:
+            self.leave_out(f"{os.path.dirname(path)}/(a file)", "kafkalog does not know what is in it")
+        else:
+            self._write_small(source, path, made, len(data))
 
     def _segment(self, source: str, path: str, internal: Any) -> Places:
         """Write a segment again, and note what moved and what became zeros."""
@@ -333,7 +424,7 @@ class _Redacting:
             sparse = _Sparse(file, digest)
             places = rewrite(source, sparse.write, self._contents, internal, self._choice.limits)
             sparse.end()
-        _same_time(source, target)
+        self._same_time(source, target)
         self._count(path, places.original_size, places.size, digest.hexdigest())
         for zeroed in places.zeroed:
             if self._choice.damaged is Damaged.REFUSE:
@@ -358,7 +449,7 @@ class _Redacting:
             sparse = _Sparse(file, digest)
             sparse.write(data)
             sparse.end()
-        _same_time(source, target)
+        self._same_time(source, target)
         self._count(path, original, len(data), digest.hexdigest())
 
     def _count(self, path: str, original: int, size: int, sha256: str) -> None:
@@ -399,17 +490,11 @@ class _Sparse:
         self._file.truncate(self._size)
 
 
-def _same_time(source: str, target: Path) -> None:
-    """Give a file the time of the one that it stands for: audits ask when a copy was made."""
-    with suppress(OSError):
-        os.utime(target, ns=(0, os.stat(local_path(source)).st_mtime_ns))
-
-
 def _partitions(nodes: list[LogDirectory]) -> dict[NameKind, tuple[int, ...]]:
     """Return how many partitions the coordinators' topics have: by the metadata, otherwise by what is here."""
     metadata = cluster_metadata(nodes)
     found: dict[NameKind, tuple[int, ...]] = {}
-    for kind, topic in _COORDINATORS.items():
+    for kind, topic in COORDINATORS.items():
         ids = () if metadata is None else metadata.ids.get(topic, ())
         numbers = [number for one in ids for number in metadata.partitions.numbers(one)] if metadata is not None else []
         if numbers:

@@ -26,6 +26,7 @@ from kafkalog.redaction.internal_bytes import InternalBytes
 from kafkalog.redaction.keyed_bytes import KeyedBytes
 from kafkalog.redaction.new_names import NameKind, NewNames
 from kafkalog.redaction.packing import compress
+from kafkalog.redaction.shifted_times import ShiftedTimes
 from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.decoded import read_varint, record_cells
 from kafkalog.segments.segment import chunks_of_source
@@ -94,11 +95,12 @@ class Places:
 
 
 class Contents:
-    """What records hold afterwards: keys, values, headers, and the records of internal topics."""
+    """What records hold afterwards: keys, values, headers, times, and the records of internal topics."""
 
-    def __init__(self, salt: bytes, names: NewNames) -> None:
+    def __init__(self, salt: bytes, names: NewNames, times: ShiftedTimes) -> None:
         self.names = names
-        self.internal = InternalBytes(salt, names)
+        self.times = times
+        self.internal = InternalBytes(salt, names, times)
         self.key = KeyedBytes(salt, "key").like
         self.value = KeyedBytes(salt, "value").like
         self.header = KeyedBytes(salt, "header").like
@@ -179,6 +181,7 @@ class _Rewriting:
             if made is None:
                 made = bytearray(original[at : at + head_size]) + bytes(size - head_size)
                 self.places.zeroed.append(ZeroedPlace(position, size, "records-unreadable"))
+            self._contents.times.in_batch(made, heads.cell(buffers.MAGIC, row))
             self._seal(made, heads.cell(buffers.MAGIC, row))
             self._put(made, heads, row)
 
@@ -191,7 +194,7 @@ class _Rewriting:
         if left <= 0:
             return
         head = self._source.read_bytes(self._at, min(left, RECORD_BATCH.size))
-        kept = _next_header(head, left, self.places.last_offset)
+        kept = _next_header(head, left, self.places.last_offset, self._contents.times)
         if kept or self._has_content(self._at, position):
             self.places.zeroed.append(ZeroedPlace(self._at + len(kept), left - len(kept), why))
         self._at = position
@@ -331,6 +334,7 @@ class _Rewriting:
             message = memoryview(data)[at : at + size]
             held = headers.crc32(message, buffers.MAGIC_AT, size) == _UINT32.unpack_from(message, _OLD_CRC_AT)[0]
             self._replace_content(message, head - at)
+            self._contents.times.in_batch(message, magic)
             crc = headers.crc32(message, buffers.MAGIC_AT, size)
             _UINT32.pack_into(message, _OLD_CRC_AT, crc if held else crc ^ 1)
             message.release()
@@ -356,7 +360,7 @@ _OLD_CRC_AT: Final = buffers.MESSAGE_CRC_AT
 _MAGIC_ATTRIBUTES: Final = buffers.MESSAGE_ATTRIBUTES_AT
 
 
-def _next_header(head: bytes, size: int, last_offset: int) -> bytes:
+def _next_header(head: bytes, size: int, last_offset: int, times: ShiftedTimes) -> bytes:
     """Return the header of a batch of magic 2 that may follow, with a checksum that its zeros do not have.
 
     Of a header that is cut, the numbers up to the magic are returned. Nothing is returned where no broker would write
@@ -384,6 +388,7 @@ def _next_header(head: bytes, size: int, last_offset: int) -> bytes:
     if not is_possible:
         return b""
     made = bytearray(head)
+    times.in_batch(made, 2)
     whole = made + bytes(max(0, min(size, length + buffers.LOG_OVERHEAD) - len(made)))
     _UINT32.pack_into(made, _CRC_AT, headers.crc32c(whole, _CHECKED_FROM, len(whole)) ^ 1)
     return bytes(made)

@@ -21,8 +21,9 @@ from kafkalog.kafka.layout import (
 from kafkalog.kafka.snapshot import ProducerState, producer_snapshot
 from kafkalog.redaction.new_names import NameKind, NewNames
 from kafkalog.redaction.rewritten_segment import HIGHEST_NUMBER, HIGHEST_TIME, Places
+from kafkalog.redaction.shifted_times import ShiftedTimes
 
-__all__ = ["SideBytes", "new_index"]
+__all__ = ["SideBytes", "is_id", "new_index"]
 
 _RANDOM_VERSION, _RANDOM_VARIANT = 4, 2  # bits of an id as java.util.UUID.randomUUID makes it
 _UUID: Final = re.compile(r"[A-Za-z0-9_-]{22}")
@@ -40,8 +41,9 @@ _RESERVED: Final = bytes(8)  # how ids that Kafka reserves begin, as that of the
 class SideBytes:
     """Makes side files anew by their kind; `directories` are the ids of log directories that the metadata has."""
 
-    def __init__(self, names: NewNames, directories: Collection[str]) -> None:
+    def __init__(self, names: NewNames, directories: Collection[str], times: ShiftedTimes) -> None:
         self._names = names
+        self._times = times
         self._directories = directories
         self._kinds: dict[FileKind, Callable[[bytes], bytes]] = {
             FileKind.OFFSET_CHECKPOINT: self._offsets,
@@ -49,7 +51,7 @@ class SideBytes:
             FileKind.PARTITION_METADATA: self._partition_metadata,
             FileKind.META_PROPERTIES: self._properties,
             FileKind.QUORUM_STATE: self._quorum_state,
-            FileKind.PRODUCER_SNAPSHOT: _snapshot,
+            FileKind.PRODUCER_SNAPSHOT: self._snapshot,
         }
 
     def of(self, kind: FileKind, data: bytes) -> bytes | None:
@@ -77,15 +79,17 @@ class SideBytes:
     def _partition_metadata(self, data: bytes) -> bytes:
         def line_of(line: str, number: int) -> str | None:
             key, colon, value = line.partition(": ")
-            passes = {"version": _is_version, "topic_id": _is_id}.get(key)
+            passes = {"version": _is_version, "topic_id": is_id}.get(key)
             return line if passes is not None and colon and passes(value) and number < 2 else None
 
         return _each_line(data, line_of)
 
     def _properties(self, data: bytes) -> bytes:
         def line_of(line: str, _: int) -> str | None:
-            if line == "#" or not line or _DATE.fullmatch(line):
+            if line == "#" or not line:
                 return line
+            if _DATE.fullmatch(line):
+                return self._times.in_date(line)
             key, equals, value = line.partition("=")
             if key == "cluster.id" and equals and _SEEN.match(value):
                 return f"{key}={self._cluster(value)}"
@@ -95,7 +99,7 @@ class SideBytes:
         return _each_line(data, line_of, "iso-8859-1")
 
     def _is_directory(self, text: str) -> bool:
-        return _is_id(text) or text in self._directories
+        return is_id(text) or text in self._directories
 
     def _cluster(self, text: str) -> str:
         """Return a cluster's id, which may be any text of somebody's."""
@@ -115,12 +119,19 @@ class SideBytes:
             passed["clusterId"] = self._cluster(passed["clusterId"])
         return json.dumps(passed, separators=(",", ":")).encode() if passed != state or end != len(text) else data
 
+    def _snapshot(self, data: bytes) -> bytes:
+        """Return a whole snapshot whose numbers a broker can have written; zeros of the same length otherwise."""
+        read = producer_snapshot(data)
+        if read.wrong or not all(map(_is_possible, read.entries)):
+            return bytes(len(data))
+        return self._times.in_snapshot(data, read.entries)
+
 
 def _passes(key: str, value: Any) -> bool:
     if key == "clusterId":
         return isinstance(value, str)
     if key == "votedDirectoryId":
-        return isinstance(value, str) and (not value or _is_id(value))
+        return isinstance(value, str) and (not value or is_id(value))
     if key == "currentVoters":
         return isinstance(value, list) and all(
             isinstance(one, dict) and list(one) == ["voterId"] and _is_number(one["voterId"]) for one in value
@@ -129,7 +140,7 @@ def _passes(key: str, value: Any) -> bool:
     return key in known and _is_number(value)
 
 
-def _is_id(text: str) -> bool:
+def is_id(text: str) -> bool:
     """Say whether a text is a random id, or one that Kafka reserves: one of 22 letters may be a name."""
     if not _UUID.fullmatch(text):
         return False
@@ -163,24 +174,18 @@ def _each_line(data: bytes, line_of: Callable[[str, int], str | None], encoding:
     return "".join(made).encode(encoding, "replace")
 
 
-def _snapshot(data: bytes) -> bytes:
-    """Return a whole producer snapshot whose numbers a broker can have written; zeros of the same length otherwise."""
-    read = producer_snapshot(data)
-    return bytes(len(data)) if read.wrong or not all(map(_is_possible, read.entries)) else data
-
-
 def _is_possible(state: ProducerState) -> bool:
     numbers = (state.producer_id, state.last_offset, state.current_txn_first_offset, state.timestamp)
     return all(-1 <= number < HIGHEST_NUMBER for number in numbers)
 
 
-def new_index(kind: FileKind, data: bytes, base_offset: int, places: Places) -> bytes:
-    """Return an index with the positions of the batches as they are now.
+def new_index(kind: FileKind, data: bytes, base_offset: int, places: Places, times: ShiftedTimes) -> bytes:
+    """Return an index with the positions and the times of the batches as they are now.
 
     An entry passes if its numbers can be those of its segment, also of one whose end was lost; another becomes zeros.
     """
     layout, entries = _INDEXES[kind]
-    passing = entries(base_offset, places)
+    passing = entries(base_offset, places, times)
     size, made = layout.size, bytearray(len(data))
     used = len(data) if kind is FileKind.TXN_INDEX else len(data.rstrip(b"\0"))
     for at in range(0, min(-(-used // size), len(data) // size) * size, size):
@@ -198,7 +203,7 @@ class _Entries(Protocol):
 class _OffsetEntries:
     """Entries of an offset index, one after the other."""
 
-    def __init__(self, base_offset: int, places: Places) -> None:
+    def __init__(self, base_offset: int, places: Places, _: ShiftedTimes) -> None:
         self._places = places
         self._reach = max(0, places.last_offset - base_offset)
         self._before = (0, 0)
@@ -216,8 +221,9 @@ class _OffsetEntries:
 class _TimeEntries:
     """Entries of a time index, one after the other."""
 
-    def __init__(self, base_offset: int, places: Places) -> None:
+    def __init__(self, base_offset: int, places: Places, times: ShiftedTimes) -> None:
         self._timestamps = places.timestamps
+        self._times = times
         self._reach = max(0, places.last_offset - base_offset)
         self._before = 0
 
@@ -228,13 +234,13 @@ class _TimeEntries:
         if not is_time or not 0 <= relative <= max(self._reach, self._before + _OFFSETS_STEP):
             return None
         self._before = max(self._before, relative)
-        return entry
+        return self._times.of(timestamp), relative
 
 
 class _AbortedEntries:
     """Entries of a transaction index."""
 
-    def __init__(self, _: int, places: Places) -> None:
+    def __init__(self, _: int, places: Places, __: ShiftedTimes) -> None:
         self._producers = places.producers
 
     def now(self, entry: tuple[int, ...]) -> tuple[int, ...] | None:
@@ -244,7 +250,7 @@ class _AbortedEntries:
         return entry if version == 0 and is_known and all(-1 <= one < HIGHEST_NUMBER for one in offsets) else None
 
 
-_INDEXES: Final[dict[FileKind, tuple[Layout, Callable[[int, Places], _Entries]]]] = {
+_INDEXES: Final[dict[FileKind, tuple[Layout, Callable[[int, Places, ShiftedTimes], _Entries]]]] = {
     FileKind.OFFSET_INDEX: (OFFSET_INDEX_ENTRY, _OffsetEntries),
     FileKind.TIME_INDEX: (TIME_INDEX_ENTRY, _TimeEntries),
     FileKind.TXN_INDEX: (ABORTED_TXN, _AbortedEntries),

@@ -166,8 +166,8 @@ FIRST = [
     First("redact data -o data/inside", 2, "", "is in the input directory"),
     First("redact data -o sent.tar", 0, "", "no key, value or header value of the original is in it"),
     First("collect --redact data -o collected.tar.zst", 0, "", "no key, value or header value of the original is in it"),
-    First("collect --names keep data -o never", 2, "", "--names, --names-map, --damaged and --max-batch-bytes need"),
-    First("redact data -o map --names-map map/names.json", 2, "", "the names stay at home"),
+    First("collect --names keep data -o never", 2, "", "--names, --shift-times, --damaged and --max-batch-bytes need"),
+    First("redact data -o map --names map map/names.json", 2, "", "the names stay at home"),
     # The program.
     First("explain hangng", 2, "", "Did you mean 'hanging'?"),
     First("explain consumers-stopped", 0, "consumers-stopped (kind of incident)"),

@@ -13,9 +13,11 @@ from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.topics import group_rows
 from kafkalog.auditing.transactions.table_rows import audit_rows
 from kafkalog.auditing.verification.verifying import verify
+from kafkalog.bundles.bundle_manifest import is_bundle
 from kafkalog.errors import KafkaLogError
 from kafkalog.findings import Finding
 from kafkalog.redaction import Redaction
+from kafkalog.redaction.shifted_times import ShiftedTimes
 from kafkalog.segments.blocks import Rows
 from kafkalog.tables import TABLES
 
@@ -46,25 +48,41 @@ _WORDS: Final = {
     "protocol",
 }  # kafkalog's own
 _AUDITED: Final = (
-    "transactions", "partitions", "gaps", "leaders", "findings", "coordinator", "producers", "visible",
+    "transactions", "partitions", "gaps", "leaders", "remote_segments", "findings", "coordinator", "producers", "visible",
 )  # fmt: skip
-_GROUPS: Final = ("groups", "committed", "offsets")
-Rename = Callable[[str], str]
+_GROUPS: Final = ("groups", "committed", "offsets", "share_offsets")
+_OF_INCIDENT: Final = (
+    "kind", "cause", "severity", "certainty", "partitions", "transactional_ids", "first_offset", "last_offset", "records",
+    "lost_records", "since_ms",
+)  # fmt: skip
+_STORE: Final = "/kafka-tiered-storage"  # what LocalTieredStorage makes below its root
+_NOTE: Final = "'code': 'bundle-in-part'"  # it says that it is redacted
+_SHORT: Final = 4  # letters up to which a name is one only in a column of its kind: it may be a part of any text
+_KINDS: Final = {
+    "topic": "topic",
+    "topics": "topic",
+    "group": "group",
+    "transactional_id": "transactional-id",
+    "transactional_ids": "transactional-id",
+}
+Rename = Callable[[str, str], str]
 
 
-def said_of(folder: Path, rename: Rename, *, moved: bool) -> Counter[str]:
-    """All rows that an audit, a verification and the groups' command have; without places in files where these `moved`."""
+def said_of(folder: Path, rename: Rename, *, moved: bool, shift_ms: int = 0) -> Counter[str]:
+    """All rows that an audit, a verification and the groups' command have; without places in files where these `moved`.
+
+    Times are as they were before they were moved by `shift_ms`.
+    """
     left_out = _REDACTED | (_PLACES if moved else set())
+    back = ShiftedTimes(-shift_ms)
     found: Counter[str] = Counter()
     for table, row in _rows(folder):
         cells = {
-            name: cell if name in _WORDS else _renamed(cell, rename)
-            for name, cell in zip(TABLES[table].names, row, strict=True)
-            if name not in left_out
+            column.name: cell if column.name in _WORDS else _renamed(cell, column.name, column.is_time, rename, back)
+            for column, cell in zip(TABLES[table].columns, row, strict=True)
+            if (column.name in _OF_INCIDENT if table == "incidents" else column.name not in left_out)
         }
         found[f"{table} {cells}"] += 1
-    for incident in incidents_of_audit(audit([folder])):
-        found[f"incident {incident.kind} {incident.severity} {incident.certainty}"] += 1
     return found
 
 
@@ -72,6 +90,8 @@ def _rows(folder: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
     read = audit([folder])
     for table in _AUDITED:
         yield from ((table, row) for row in audit_rows(read, table))
+    for incident in incidents_of_audit(read):
+        yield "incidents", tuple(incident.row())
     verified = verify([folder])
     for table in ("findings", "files", "logs"):
         yield from ((table, tuple(row)) for row in verified.rows(table))
@@ -85,17 +105,22 @@ def _rows(folder: Path) -> Iterator[tuple[str, tuple[Any, ...]]]:
         return
 
 
-def _renamed(cell: Any, rename: Rename) -> Any:
+def _renamed(cell: Any, column: str, is_time: bool, rename: Rename, back: ShiftedTimes) -> Any:
+    if is_time and isinstance(cell, int):
+        return back.of(cell)
     if isinstance(cell, str):
-        return rename(cell)
+        return rename(cell, column)
     if isinstance(cell, dict):
-        return {_renamed(key, rename): _renamed(value, rename) for key, value in cell.items()}
+        return {
+            rename(key, column): _renamed(value, column, key.endswith("_ms"), rename, back)
+            for key, value in cell.items()
+        }
     if isinstance(cell, list | tuple):
-        return sorted((_renamed(one, rename) for one in cell), key=repr)
+        return sorted((_renamed(one, column, is_time, rename, back) for one in cell), key=repr)
     return cell
 
 
-def _renaming(words: Mapping[str, str]) -> Rename:
+def _renaming(words: Mapping[str, str]) -> Callable[[str], str]:
     """What writes new words for old ones, the longest first, and none within a longer word."""
     if not words:
         return lambda text: text
@@ -104,13 +129,28 @@ def _renaming(words: Mapping[str, str]) -> Rename:
     return lambda text: pattern.sub(lambda found: words[found[0]], text)
 
 
-def differences_of_audits(original: Path, redacted: Path, done: Redaction) -> list[str]:
-    """Each row that only one of the two has."""
-    names = {new: old for kind, made in done.new_names.items() if kind != "header" for old, new in made.items()}
+def differences_of_audits(original: Path, redacted: Path, done: Redaction, shift_ms: int = 0) -> list[str]:
+    """Each row that only one of the two has, but for the note of a bundle; with the remote objects of one."""
+    old = {kind: {new: old for old, new in made.items()} for kind, made in done.new_names.items()}
+    long = {new: old for kind, names in old.items() if kind != "header" for new, old in names.items()}
+    by_name = _renaming({new: old for new, old in long.items() if len(new) > _SHORT})
     places = {f"{redacted}/{node}": place for place, node in done.nodes.items()} | {f"{redacted}/data": f"{original}"}
-    by_place, by_name = _renaming(places), _renaming(names)
+    places[f"{redacted}"] = f"{original}"
+    by_place, topics = _renaming(places), old.get("topic", {})
+
+    def back(cell: str, column: str) -> str:
+        text = by_place(cell)
+        known = old.get(_KINDS.get(column, ""), {})
+        if text in known:
+            return known[text]
+        return by_name("/".join(map(of_partition, text.split("/"))))
+
+    def of_partition(part: str) -> str:
+        found = re.fullmatch(r"(.+?)(-\d+(?:[.-].+)?)", part)
+        return part if found is None else f"{topics.get(found[1], found[1])}{found[2]}"
+
     moved = done.moved_files > 0
-    before = said_of(original, lambda text: text, moved=moved)
-    after = said_of(redacted / "data", lambda text: by_name(by_place(text)), moved=moved)
-    told = [f"- {row}" for row in before - after] + [f"+ {row}" for row in after - before]
+    before = said_of(original, lambda text, _: text.replace(_STORE, ""), moved=moved)
+    after = said_of(redacted / ("" if is_bundle(str(original)) else "data"), back, moved=moved, shift_ms=shift_ms)
+    told = [f"- {row}" for row in before - after] + [f"+ {row}" for row in after - before if _NOTE not in row]
     return sorted(told, key=lambda line: (line[2:], line[0]))

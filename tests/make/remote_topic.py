@@ -11,7 +11,7 @@ from kafkalog.kafka.internal_records import record_types
 from kafkalog.kafka.internal_topics import Internal
 from kafkalog.kafka.message_writer import encode, encode_uvarint
 
-__all__ = ["COPIED", "COPYING", "DELETED", "DELETING", "PLACE", "Segment", "write_tiers"]
+__all__ = ["COPIED", "COPYING", "DELETED", "DELETING", "PLACE", "Segment", "record_of", "write_tiers"]
 
 COPYING, COPIED, DELETING, DELETED = range(4)  # states of a segment
 _ID: Final = "remotetopicAAAAAAAAAAA"
@@ -58,14 +58,15 @@ def write_tiers(folder: Path, *segments: Segment) -> None:
         (folder / f"{stem}.log").write_bytes(one.data)
         for kind in _SIDE:
             (folder / f"{stem}.{kind}").write_text("0\n1\n0 0\n" if kind == _SIDE[-1] else "")
-        records += [_record(one, state, number) for number, state in enumerate(one.states)]
+        records += [record_of(one, state, number) for number, state in enumerate(one.states)]
     topic = folder / "data" / "__remote_log_metadata-0"
     topic.mkdir()
     batches = [build.batch(build.record(value), base_offset=at) for at, value in enumerate(records)]
     (topic / f"{0:020}.log").write_bytes(b"".join(batches))
 
 
-def _record(one: Segment, state: int, number: int) -> bytes:
+def record_of(one: Segment, state: int = COPYING, number: int = 0) -> bytes:
+    """The metadata's record of a segment's state."""
     fields: dict[str, Any] = {
         "remoteLogSegmentId": {"topicIdPartition": {"name": "t", "id": _ID, "partition": 0}, "id": one.id},
         "startOffset": one.first, "endOffset": one.last, "brokerId": 1, "maxTimestampMs": build.TIME,

@@ -11,11 +11,15 @@ from typing import Any, Final
 
 import pytest
 
+import build
 import kafkalog as library
 from invoke import Ended, kafkalog
 from kafkalog.bundles.bundle_manifest import BundleManifest
+from kafkalog.bundles.bundle_writer import FolderSink
 from kafkalog.kafka.internal_topics import coordinator_partition
+from kafkalog.narrowing import Narrowing
 from kafkalog.queries import collecting
+from kafkalog.queries.evidence import Asked
 from official import FIXTURES, ROOT
 
 HANGING: Final = FIXTURES / "v2.8-hanging" / "data"
@@ -187,6 +191,33 @@ def test_a_transaction_that_began_before_the_cut_is_whole(tmp_path: Path) -> Non
 
     assert [row["records"] for row in rows_there if (row["log"].rpartition("/")[2], row["first_offset"]) == (
         long["log"].rpartition("/")[2], long["first_offset"])] == [long["records"]]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("offsets", "first", "last"), [("4..8", 4, 8), ("6..", 6, 10), ("..7", 0, 7), ("20..", 10, 10)]
+)
+def test_one_log_can_be_cut_by_offset(offsets: str, first: int, last: int, tmp_path: Path) -> None:
+    """It has the batches with these offsets; others are whole, and what nobody knows then is said."""
+    data = tmp_path / "data"
+    for name in ("orders-0", "orders-1"):
+        (data / name).mkdir(parents=True)
+        batches = [build.batch(build.record(), build.record(delta=1), base_offset=at) for at in range(0, 10, 2)]
+        (data / name / f"{0:020}.log").write_bytes(b"".join([*batches, build.batch(build.record(), base_offset=10)]))
+
+    line = ("collect", "--topic", "o*", "--offset", offsets, data, "-o", tmp_path / "b")
+    several = kafkalog(*line)
+    ended = kafkalog(*line, "--partition", "0")
+
+    read = told("--table", "batches", tmp_path / "b", command="dump").table("batches")
+    assert (several.status, ended.status) == (2, 0)
+    assert "offsets are of one partition, and several are meant" in several.err
+    assert (read[0]["base_offset"], read[-1]["last_offset"]) == (first // 2 * 2, min(last // 2 * 2 + 1, 10))
+    unknowable = " ".join(manifest_of(tmp_path / "b")["unknowable"])
+    assert ("orders-0 begins at offset" in unknowable, "orders-0 ends before offset" in unknowable) == (
+        first > 0, last < 10
+    )  # fmt: skip
+    assert manifest_of(tmp_path / "b")["selection"]["offsets"] is not None
+    assert told(tmp_path / "b").status == 0
 
 
 def test_a_plan_writes_nothing_and_has_the_sizes(tmp_path: Path) -> None:
@@ -374,7 +405,7 @@ def test_a_bundle_can_be_redacted_as_it_is_collected(question: tuple[str, ...], 
     """It is told as without, but for names; what was cut and left out on purpose is still missed by nobody."""
     plain, sent = tmp_path / "plain", tmp_path / "sent.tar"
     assert kafkalog("collect", *question, "-o", plain, HANGING).status == 0
-    ended = kafkalog("collect", *question, "--redact", "--names-map", tmp_path / "names", "-o", sent, HANGING)
+    ended = kafkalog("collect", *question, "--redact", "--names", "map", tmp_path / "names", "-o", sent, HANGING)
     assert ended.status == 0, ended.err
     before, after = told(plain), told(sent)
     about = [one for one in ABOUT if one not in NAMED]
@@ -385,8 +416,8 @@ def test_a_bundle_can_be_redacted_as_it_is_collected(question: tuple[str, ...], 
     ]
     assert b"ledger" not in sent.read_bytes()
     names = json.loads((tmp_path / "names").read_text())
-    assert {names["topic"][one["topic"]] for one in after.table("transactions")} == {
-        one["topic"] for one in before.table("transactions")
+    assert {one["topic"] for one in after.table("transactions")} == {
+        names["topic"][one["topic"]] for one in before.table("transactions")
     }
 
 
@@ -402,3 +433,35 @@ def test_a_redacted_archive_is_read_as_the_directory(tmp_path: Path, monkeypatch
     assert [*(tmp_path / "tmp").iterdir()] == []
     same = [told(one).table("incidents") for one in (bundle, packed)]
     assert [[one[name] for name in ABOUT] for one in same[0]] == [[one[name] for name in ABOUT] for one in same[1]]
+
+
+def test_indexes_end_where_the_segment_was_listed(tmp_path: Path) -> None:
+    """A broker writes on to all files of its newest segment while they are copied: nothing points behind its end."""
+    log = tmp_path / "data" / "orders-0"
+    log.mkdir(parents=True)
+    stem = log / f"{4:020}"
+    (tmp_path / "data" / ".lock").touch()
+    (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    batches = [build.batch(build.record(), base_offset=at) for at in (4, 5, 6)]
+    entries = {
+        ".log": batches[0], ".index": bytes(16), ".timeindex": build.TIME.to_bytes(8, "big") + bytes(16), ".txnindex": b""
+    }  # fmt: skip
+    for suffix, data in entries.items():
+        stem.with_suffix(suffix).write_bytes(data)
+    asked = Asked(Narrowing())
+    plan = collecting.plan_collection([str(tmp_path / "data")], asked, selection={})
+
+    stem.with_suffix(".log").write_bytes(b"".join(batches))
+    grown = {
+        ".index": (1).to_bytes(4, "big") + len(batches[0]).to_bytes(4, "big") + bytes(8),
+        ".timeindex": entries[".timeindex"][:12] + (build.TIME + 1).to_bytes(8, "big") + (2).to_bytes(4, "big"),
+        ".txnindex": build.aborted(0, 7, 4, 6, 4),
+    }
+    for suffix, data in grown.items():
+        stem.with_suffix(suffix).write_bytes(data)
+    (tmp_path / "b" / "_work").mkdir(parents=True)
+    collecting.collect_files(plan, FolderSink(tmp_path / "b"))
+
+    copied = {path.suffix: path.read_bytes() for path in (tmp_path / "b").glob("data/*/orders-0/*")}
+    assert copied == {**entries, ".timeindex": entries[".timeindex"][:12] + bytes(12)}
+    assert told("--table", "findings", tmp_path / "b").status == 0

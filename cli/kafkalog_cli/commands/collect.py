@@ -36,7 +36,7 @@ from kafkalog_cli.options import (
     unpacked_option,
 )
 from kafkalog_cli.output import STDOUT, Target, is_terminal, say
-from kafkalog_cli.params import SIZE, TIME, TIMES
+from kafkalog_cli.params import SIZE, TIME, TIMES, Offsets
 from kafkalog_cli.redacted_output import (
     ARCHIVES,
     RedactionAsked,
@@ -65,6 +65,7 @@ class _Chosen:
     groups: tuple[str, ...]
     since: When | None
     until: When | None
+    offsets: tuple[int | None, int | None]
     incident: str | None
 
     @property
@@ -78,6 +79,7 @@ class _Chosen:
         return {
             "topics": list(self.topics), "partitions": ranges, "transactional_ids": list(self.transactional_ids),
             "groups": list(self.groups), "since": None, "until": None, "incident": self.incident,
+            "offsets": None if self.offsets == (None, None) else list(self.offsets),
         }  # fmt: skip
 
 
@@ -91,6 +93,8 @@ _chosen_options = as_one(
     click.option("--since", type=TIME, metavar="TIME",
                  help=f"Cut the logs of topics before the first batch from this time on: {TIMES}"),
     click.option("--until", type=TIME, metavar="TIME", help="Cut all logs after the last batch up to this time."),
+    click.option("--offset", "offsets", type=Offsets(), default=(None, None),
+                 help="Cut the log of the one --partition of --topic to these offsets; both ends are included."),
     click.option("--incident", metavar="ID|N", help="Only what this incident of txn-audit is about."),
 )  # fmt: skip
 
@@ -118,6 +122,7 @@ def collect(
     \b
         kafkalog collect --plan --transactional-id billing-7 /var/lib/kafka
         kafkalog collect --transactional-id billing-7 -o billing-7.tar.zst /var/lib/kafka
+        kafkalog collect --topic orders --partition 7 --offset 5000..9000 -o part /copy/of/log.dirs
         kafkalog collect --incident 1 --redact -o incident.tar.zst /copy/of/log.dirs
         kafkalog collect --since 2026-11-21T03:00:00Z --until 2026-11-21T04:00:00Z -o hour /copy/of/log.dirs
         kubectl exec POD -- kafkalog collect --topic orders -o - /var/lib/kafka > orders.tar.zst
@@ -125,14 +130,14 @@ def collect(
     """
     _check(target, plan_only=plan_only)
     if not is_redacted and asked != RedactionAsked():
-        raise click.UsageError("--names, --names-map, --damaged and --max-batch-bytes need --redact.")
+        raise click.UsageError("--names, --shift-times, --damaged and --max-batch-bytes need --redact.")
     from kafkalog.queries.collecting import collect_files, plan_collection
     from kafkalog.queries.evidence import Asked
 
     paths = unpacked(paths)
     if not plan_only and not is_redacted:
         _refuse_early(target, paths)
-    question = Asked(chosen.narrowing, chosen.groups, chosen.incident)
+    question = Asked(chosen.narrowing, chosen.groups, chosen.incident, chosen.offsets)
     plan = plan_collection(
         paths, question, since=chosen.since, until=chosen.until, jobs=jobs, selection=chosen.said()
     )  # fmt: skip

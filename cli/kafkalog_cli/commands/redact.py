@@ -25,8 +25,8 @@ def redact(bundle: str, target: Target, asked: RedactionAsked) -> int:
     Keys, values, header values, credentials and settings become other bytes of the same length, equal ones the same.
 
     \b
-        kafkalog redact bundle.tar.zst -o to-send.tar.zst --names-map at-home.json
-        kafkalog redact --names keep /copy/of/log.dirs -o to-send
+        kafkalog redact bundle.tar.zst -o to-send.tar.zst --names map at-home.json
+        kafkalog redact --names keep --shift-times random /copy/of/log.dirs -o to-send
         kafkalog txn-audit to-send
     """
     if target.path is None and is_terminal():

@@ -46,7 +46,16 @@ from kafkalog.auditing.verification.segment_check import (
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.few_of_many import grouped
 from kafkalog.files.directories import exists, is_directory
-from kafkalog.files.names import NAMED_BY_OFFSET, SEGMENTS, STATE_TOPIC, FileKind, is_remote, local_path, parse_name
+from kafkalog.files.names import (
+    INDEX_CACHE,
+    NAMED_BY_OFFSET,
+    SEGMENTS,
+    STATE_TOPIC,
+    FileKind,
+    is_remote,
+    local_path,
+    parse_name,
+)
 from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
@@ -95,8 +104,6 @@ _KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown", COPIED})
 _OF_ROOT: Final = (FileKind.META_PROPERTIES, FileKind.OFFSET_CHECKPOINT)
 
 _BOOTSTRAP: Final = "bootstrap.checkpoint"
-
-_INDEX_CACHE: Final = "remote-log-index-cache"  # of tiered storage; its files are named OFFSET_ID.index
 
 _DIGITS: Final = 20  # of a segment's name; RocksDB has shorter ones
 
@@ -337,7 +344,7 @@ def _is_kafkas(facts: FileFacts, node: LogDirectory, directory: PartitionDirecto
         return True
     if facts.kind in _OF_ROOT or name.startswith(_BOOTSTRAP):
         return os.path.abspath(folder) == os.path.abspath(node.home)
-    return facts.kind in _CACHED and os.path.basename(folder) == _INDEX_CACHE
+    return facts.kind in _CACHED and os.path.basename(folder) == INDEX_CACHE
 
 
 def _is_known(facts: FileFacts) -> bool:
