@@ -57,6 +57,7 @@ _HOMES: Final = {
     "kafka.snapshot": ("ProducerState",),
     "queries.reading": ("Question", "record_columns"),
     "files.limits": ("Limits",),
+    "log_dirs.archives": ("unpacked",),
     "segments.chunk": ("Chunk",),
     "files.opening": ("BytesSource", "FileSource", "Source"),
     "segments.indexes": (

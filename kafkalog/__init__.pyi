@@ -42,6 +42,7 @@ from kafkalog.kafka.fields import Field
 from kafkalog.kafka.index import AbortedTransaction, OffsetEntry, TimeEntry
 from kafkalog.kafka.message import MalformedError
 from kafkalog.kafka.snapshot import ProducerState
+from kafkalog.log_dirs.archives import unpacked
 from kafkalog.queries.reading import Question, record_columns
 from kafkalog.queries.schema_files import schemas
 from kafkalog.results import Progress, Result, ResultOutcome
@@ -170,6 +171,7 @@ __all__ = [
     "show",
     "time_index",
     "undecodable",
+    "unpacked",
 ]
 
 def kernel_form() -> str: ...

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from time import time_ns
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
@@ -16,7 +17,7 @@ from kafkalog.exit_status import Outcome
 from kafkalog.files.names import local_path
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding, Severity
-from kafkalog.narrowing import Narrowing, nothing_matches
+from kafkalog.narrowing import Narrowing, matches, nothing_matches
 from kafkalog.queries.reading import Question, SelectedBlock, files_of, selected_blocks, selection_of
 from kafkalog.results import Access, Answering, Item, ResultOutcome
 from kafkalog.segments.file_rows import BlockShape, finding_rows, one_by_one, segment_rows
@@ -40,7 +41,6 @@ __all__ = ["AuditRun", "DiffRun", "ItemsRun", "RecordRun", "VerifyRun", "add_res
 
 _Item = TypeVar("_Item")
 _NO_MORE: Final = Selection()
-_MOST_TOPICS: Final = 1000  # that are named where none of them is meant
 
 
 class RecordRun(Answering):
@@ -72,6 +72,11 @@ class RecordRun(Answering):
             access.paths, self._narrowing, selection, access.limits, jobs=access.jobs, with_fates=self._with_outcome,
             every_replica=self._kind == "find",
         )  # fmt: skip
+        known = () if given.audit is None else [one.coordinator.states.ids for one in given.audit.clusters]
+        ids = {name for of_cluster in known for name in of_cluster}
+        wanted = selection.transactional_ids
+        if wanted and ids and self._kind != "find" and not any(matches(name, wanted) for name in ids):
+            raise nothing_matches("transactional id", wanted, ids)
         if self._stake is not None:
             from kafkalog.queries.at_stake import files_at_stake
 
@@ -87,6 +92,7 @@ class RecordRun(Answering):
 
     def _each(self, read: Callable[[GivenFile, Selection, OnFinding], Iterable[_Item]]) -> Iterator[_Item]:
         """Yield what is read of each file; findings are warnings, and the outcome of a whole reading has them."""
+        self.access.begin()
         given, selection, findings = self._given, replace(self._selection, met=Met()), list[Finding]()
 
         tell = self.access.on_finding or warn
@@ -113,6 +119,7 @@ class RecordRun(Answering):
         for one in (*given.lost(), *given.not_there(selection.met)) if self._stake is None else ():
             report(one)
         self._outcome = self._ended(findings, given, selection.met)
+        given.refuse_nothing()
         if failed and len(failed) == len(given.files):
             raise failed[0]
 
@@ -126,15 +133,14 @@ class RecordRun(Answering):
         return ResultOutcome(status, not counted.incomplete, findings)
 
     def records(self) -> Iterator[Record]:
-        """Yield the records as values."""
+        """Return the records as values."""
         limits = self.access.limits
 
         def read(file: GivenFile, selection: Selection, _report: OnFinding) -> Iterator[SelectedBlock | Finding]:
             return selected_blocks(file, selection, limits)
 
-        for block in self.access.each(lambda: self._each(read)):
-            if not isinstance(block, Finding):
-                yield from block.records()
+        blocks = self.access.each(lambda: self._each(read))
+        return chain.from_iterable(block.records() for block in blocks if not isinstance(block, Finding))
 
     def items(self, table: Table, names: Sequence[str], shape: BlockShape, /) -> Iterator[Item]:
         wanted = {table.name: names}
@@ -186,24 +192,33 @@ class ItemsRun(Answering):
 
     def _meant(self, table: Table) -> Iterator[Item]:
         """Yield the rows of the logs that are meant, whole ones; keep the findings about them."""
+        self.access.begin()
         findings: list[Finding] = []
-        is_meant = self._narrowing.of(table)
         asked = self._usual if table in self._usual else (table,)  # so findings are those of the command
-        seen: set[str] = set()
+        is_meant = {one.name: self._narrowing.of(one) for one in asked}
+        of_logs = {one.name for one in asked if {"topic", "partition"} <= set(one.names)}
         met = False
         for item in one_by_one(self._rows(tuple(one.name for one in asked))):
             if isinstance(item, Finding):
                 if item.topic is None or self._narrowing.log(item.topic, item.partition):
                     findings.append(item)
-            elif item[0] is table:
-                if is_meant(item[1]):
-                    met = True
+            elif (item[0] is table or not met) and is_meant[item[0].name](item[1]):
+                met = met or item[0].name in of_logs
+                if item[0] is table:
                     yield item
-                elif len(seen) < _MOST_TOPICS:
-                    seen.add(item[1][table.names.index("topic")])
         self._findings[table.name] = findings
-        if seen and not met:
-            raise nothing_matches("topic", self._narrowing.topics or [self._narrowing.words()], seen)
+        if not met:
+            self._refuse_nothing()
+
+    def _refuse_nothing(self) -> None:
+        """Raise NothingMatchesError where no log is meant: that a log has no rows in a table is an answer."""
+        from kafkalog.log_dirs.clusters import open_clusters
+
+        if not self._narrowing.of_logs:
+            return
+        logs = [directory for cluster in open_clusters(self.access.paths)[0] for _, directory in cluster.wanted()]
+        if logs:
+            self._narrowing.refuse_nothing({(one.topic, one.partition) for one in logs})
 
     def outcome(self, table: Table, /) -> ResultOutcome:
         table = self._usual[0] if table is FINDINGS else table
@@ -231,6 +246,7 @@ class JudgingRun(Answering):
     def _judge(self) -> tuple[Callable[[str], Iterable[tuple[Any, ...]]], ResultOutcome]:
         from kafkalog.reports import screen_of
 
+        self.access.begin()
         source, cells, findings = self.judge()
         verdict = screen_of(source).verdict
         return cells, ResultOutcome(verdict.status(Severity.WARNING), verdict.complete, list(findings), verdict)

@@ -15,8 +15,7 @@ from kafkalog.answering import AuditRun, DiffRun, ItemsRun, RecordRun, VerifyRun
 from kafkalog.errors import InvalidInputError, UnsupportedError
 from kafkalog.files.limits import Limits
 from kafkalog.narrowing import EVERYTHING, Narrowing
-from kafkalog.quantities import When, time_of
-from kafkalog.queries.reading import Question, listed
+from kafkalog.queries.reading import Question, listed, when_of
 from kafkalog.results import Access, Item, OfTable, Progress, Result
 from kafkalog.segments.moment import Moment
 from kafkalog.segments.selection import Selection
@@ -110,9 +109,14 @@ def open(  # noqa: A001  # as gzip's, it is called by its module's name
     """
     from kafkalog.log_dirs.remote_store import LayoutError, remote_of
 
-    given = [paths] if isinstance(paths, str | os.PathLike) or hasattr(paths, "read") else list(paths)
+    if unknown := [name for name in how if name not in HowToRead.__annotations__]:
+        raise TypeError(f"open has no {unknown[0]!r}: it has {', '.join(HowToRead.__annotations__)}")
+    is_one = isinstance(paths, str | bytes | os.PathLike) or hasattr(paths, "read")
+    given: list[object] = list(paths) if isinstance(paths, Iterable) and not is_one else [paths]
     if not given:
         raise InvalidInputError("no path is given: name log directories, partitions' directories or files")
+    if (how.get("jobs") or 0) < 0:
+        raise InvalidInputError("jobs: give a number of processes, 0 for all processors, or None")
     try:
         store = remote_of(remote, remote_layout)
     except LayoutError as error:
@@ -151,7 +155,14 @@ def _storage(options: dict[str, str | bool] | None) -> Any:
 
 def _ranges(partitions: int | range | Sequence[int] | None) -> tuple[range, ...]:
     numbers = () if partitions is None else (partitions,) if isinstance(partitions, int) else partitions
+    if isinstance(numbers, str) or (numbers == range(0)) or any(type(one) is not int for one in numbers):
+        raise InvalidInputError(f"partitions: {partitions!r} names none: give a number, some, or a range")
     return (numbers,) if isinstance(numbers, range) else tuple(range(one, one + 1) for one in numbers)
+
+
+def _one_of(name: str, word: str | None, words: Iterable[str]) -> None:
+    if word is not None and word not in words:
+        raise InvalidInputError(f"{name}: {word!r} is none of {', '.join(words)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +212,7 @@ class LogDirs:
         found: its records. A view excludes these, and an outcome. Raises InvalidInputError for what does not go
         together.
         """
+        _one_of("view", view, ("read-committed", "read-uncommitted"))
         if (lost or incident or question.get("outcome")) and view is not None:
             raise InvalidInputError("view does not go with outcome, lost and incident: these say which records")
         if lost and incident:
@@ -223,9 +235,11 @@ class LogDirs:
         """
         from kafkalog.auditing.transactions import AuditOptions
 
+        if copy_minutes < 0:
+            raise InvalidInputError(f"copy_minutes: {copy_minutes} is below 0")
         settings = settings or TransactionSettings()
         options = AuditOptions(
-            self._access.limits, self._access.jobs, snapshot, round(copy_minutes * 60_000), _ms("now", now),
+            self._access.limits, self._access.jobs, snapshot, round(copy_minutes * 60_000), when_of("now", now),
             settings.max_timeout_ms, settings.state_partitions,
         )  # fmt: skip
         earlier = None if since is None else os.fspath(since)
@@ -242,6 +256,8 @@ class LogDirs:
         ``["orders=eu.orders"]``.
         """
         self._all_of_it("verify")
+        _one_of("depth", depth, ("frame", "records"))
+        _one_of("hashed", hashed, ("sha256",))
 
         def run() -> Verification:
             from kafkalog.auditing.verification import VerifyOptions, verify
@@ -342,7 +358,9 @@ class LogDirs:
 
         `by` is the time that the table ``rates`` counts by.
         """
-        from kafkalog.auditing.topics import writer_rows
+        from kafkalog.auditing.topics import SPANS, writer_rows
+
+        _one_of("by", by, SPANS)
 
         access, topics = self._access, self._narrowing.topics
 
@@ -363,7 +381,7 @@ class LogDirs:
         from kafkalog.auditing.incidents import items_of_space
         from kafkalog.auditing.space import SpaceOptions, measure, read_broker_properties, read_topic_configs
 
-        access, when = self._access, _ms("now", now)
+        access, when = self._access, when_of("now", now)
 
         @cache
         def measured() -> Space:
@@ -506,13 +524,5 @@ class SpaceResult(WithFindings["rows.SpaceRow"]):
     incidents: OfTable[rows.IncidentsRow] = OfTable()
 
 
-def _ms(name: str, time: int | str | None) -> When | None:
-    """Read a time that may be relative."""
-    try:
-        return time_of(time) if isinstance(time, str) else time
-    except ValueError as error:
-        raise InvalidInputError(f"{name}: {error}, or -1h for an hour before the newest") from error
-
-
 def _moment(offset: int | None, time: int | str | None) -> Moment | None:
-    return None if offset is None and time is None else Moment(offset, _ms("time", time))
+    return None if offset is None and time is None else Moment(offset, when_of("time", time))

@@ -107,7 +107,10 @@ class Narrowing:
         tests: list[Callable[[Row], bool]] = []
         if self.of_logs and "topic" in at:
             topic, partition = at["topic"], at.get("partition")
-            tests.append(lambda row: self.log(row[topic], None if partition is None else row[partition]))
+            if partition is None:  # a row is about all of a topic
+                tests.append(lambda row: matches(row[topic], self.topics))
+            else:
+                tests.append(lambda row: self.log(row[topic], row[partition]))
         if self.producer_ids and "producer_id" in at:
             tests.append(lambda row: row[at["producer_id"]] in self.producer_ids)
         if self.transactional_ids and "transactional_id" in at:

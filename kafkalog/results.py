@@ -7,6 +7,7 @@ cancels it, so that threads do not meet.
 from __future__ import annotations
 
 import html
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import Context, copy_context
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 from kafkalog.errors import CancelledError, InvalidInputError, OutputError, UnsupportedError
 from kafkalog.escape import escape
 from kafkalog.files.limits import Limits
+from kafkalog.files.names import FileKind, is_remote, local_path, parse_name, why_no_place
 from kafkalog.files.watch import CountingWatch, set_watch
 from kafkalog.findings import Finding
 from kafkalog.segments.blocks import Rows
@@ -27,7 +29,6 @@ from kafkalog.tables import TABLES, Table
 from kafkalog.unread import leaves_complete
 
 if TYPE_CHECKING:
-    import os
     import threading
 
     import pandas
@@ -90,6 +91,20 @@ class Access:
     on_progress: Callable[[Progress], object] | None = None
     cancel: threading.Event | None = None
     on_finding: Callable[[Finding], object] | None = None
+
+    def begin(self) -> None:
+        """Raise CancelledError where the event is set, though there may be nothing to read; refuse archives."""
+        if self.cancel is not None and self.cancel.is_set():
+            raise CancelledError("cancelled before anything was read")
+        for path in self.paths:
+            if parse_name(os.path.basename(path)).kind is FileKind.UNKNOWN and os.path.isfile(local_path(path)):
+                from kafkalog.log_dirs.archives import is_archive
+
+                if is_archive(path):
+                    raise UnsupportedError(
+                        f"{path}: an archive or a compressed file: open what it has with"
+                        f" `with kafkalog.unpacked([{path!r}]) as paths:`"
+                    )
 
     def context(self) -> Context:
         """Return a context to read in."""
@@ -216,8 +231,10 @@ class Result(Generic[Row_co]):
     def select(self, *names: str) -> Result[dict[str, Any]]:
         """Return the same rows with these columns alone: what is not asked for is not made.
 
-        Raises InvalidInputError for a column that the table does not have.
+        Raises InvalidInputError for a column that the table does not have, and for one that is named twice.
         """
+        if len(set(names)) < len(names):
+            raise InvalidInputError(f"select names a column twice: {', '.join(names)}")
         if unknown := [name for name in names if name not in self._table.names]:
             raise InvalidInputError(
                 f"the table {self.table} has no column {unknown[0]!r}: it has {', '.join(self._table.names)}"
@@ -274,13 +291,16 @@ class Result(Generic[Row_co]):
         """
         from kafkalog.files.off_limits import refuse_evidence
         from kafkalog.writing import sink_of
-        from kafkalog.writing.new_file import NewFile, already_there
+        from kafkalog.writing.new_file import NewFile
 
-        place = Path(path)
+        wrong = why_no_place(os.fspath(path)) or ("an object store is not written to" if is_remote(str(path)) else None)
+        if wrong is not None:
+            raise UnsupportedError(f"{path}: {wrong}; give a local file")
+        place = Path(local_path(os.fspath(path)))
         make = sink_of(place.suffix)
         refuse_evidence(str(place), self._run.access.places)
         if place.exists() and not replace:
-            raise already_there(place)
+            raise UnsupportedError(f"{place}: exists already; give a new name, or replace=True")
         if place.exists() and not place.is_file():
             raise UnsupportedError(f"{place}: is no file; give the name of a file")
         try:

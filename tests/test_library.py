@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import tarfile
 import threading
 import warnings
 from pathlib import Path
@@ -139,13 +140,16 @@ def test_what_can_not_be_read_is_a_finding(tmp_path: Path) -> None:
     assert len(list(both.records())) == len(list(kafkalog.open(HANGING).records()))
 
 
-def test_where_nothing_can_be_read_records_raise(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["records", "batches", "find", "extract"])
+@pytest.mark.parametrize(("place", "words"), [("gone.log", r"gone\.log"), ("", "no log directory in it")])
+def test_where_nothing_can_be_read_records_raise(name: str, place: str, words: str, tmp_path: Path) -> None:
     """An empty answer would look like a log without records; the outcome says it, too."""
-    gone = kafkalog.open(tmp_path / "gone.log", on_finding=lambda _: None).records()
-    with pytest.raises(kafkalog.UnreadableError, match=r"gone\.log"):
-        list(gone)
+    found = getattr(kafkalog.open(tmp_path / place, on_finding=lambda _: None), name)()
+    with pytest.raises(kafkalog.UnreadableError, match=words):
+        list(found)
 
-    assert gone.outcome.status is Exit.INCOMPLETE
+    assert found.outcome.status is Exit.INCOMPLETE
+    assert {one.file for one in found.outcome.unread} == {str(tmp_path / place)}
 
 
 def test_findings_of_records_are_warnings_or_told(tmp_path: Path) -> None:
@@ -230,7 +234,10 @@ def test_topics_and_partitions_narrow_every_answer(topic: str) -> None:
         some.verify()
 
 
-@pytest.mark.parametrize("name", ["records", "batches", "audit", "space", "producers", "metadata", "find", "extract"])
+@pytest.mark.parametrize(
+    "name",
+    ["records", "batches", "audit", "space", "producers", "metadata", "find", "extract", "transactions", "groups"],
+)
 def test_a_topic_that_is_not_there_is_named(name: str) -> None:
     """With those that are: a misspelt topic is no empty answer."""
     home = TOPICS if name == "metadata" else HANGING
@@ -238,6 +245,19 @@ def test_a_topic_that_is_not_there_is_named(name: str) -> None:
 
     with pytest.raises(kafkalog.NothingMatchesError, match="no topic matches 'nope'"):
         list(found)
+
+
+def test_a_log_without_rows_in_a_table_is_an_answer() -> None:
+    """Its topic is there; a partition that is not is named as one; rows about a whole topic go by its name."""
+    space = kafkalog.open(HANGING, topics="ledger").space()
+
+    assert list(kafkalog.open(HANGING).space().blockers)
+    assert list(space.blockers) == []
+    assert space.blockers.outcome.status is Exit.OK
+    assert [row["topic"] for row in kafkalog.open(HANGING, partitions=[1]).space().topic_clocks] == ["ledger"]
+    for table in ("space", "transaction_costs", "clocks"):
+        with pytest.raises(kafkalog.NothingMatchesError, match="no partition matches '77'; 5 partitions: 0, 1, 2"):
+            list(getattr(kafkalog.open(HANGING, partitions=[77]).space(), table))
 
 
 @pytest.mark.parametrize("home", [HANGING, OFFSETS], ids=lambda path: path.parent.name)
@@ -288,6 +308,72 @@ def test_errors_are_one_hierarchy() -> None:
     }
     assert all(issubclass(one, kafkalog.KafkaLogError) for one in errors)
     assert issubclass(kafkalog.InvalidInputError, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        (lambda logs: logs.audit(now=1.5), "now: 1.5 is not a time"),
+        (lambda logs: logs.records(since=b"0"), "since: b'0' is not a time"),
+        (lambda logs: logs.audit(copy_minutes=-1), "copy_minutes: -1"),
+        (lambda logs: logs.find(value="paid"), "value is of bytes, and 'paid' is none"),
+        (lambda logs: logs.find(key="a"), "key is of bytes"),
+        (lambda logs: logs.find(header=(b"a", "b")), "header is of bytes, and 'b' is none"),
+        (lambda logs: logs.find(value_regex="a"), "value_regex is of bytes"),
+        (lambda logs: logs.find(value_regex=re.compile("a")), "value_regex is of bytes"),
+        (lambda logs: logs.records(offsets=5), "offsets: give the first and the last"),
+        (lambda logs: logs.records(transactional_id=5), "5 is no name"),
+        (lambda logs: logs.groups(group=[b"g"]), "b'g' is no name"),
+        (lambda logs: logs.extract(view="all"), "view: 'all' is none of read-committed"),
+        (lambda logs: logs.verify(depth="deep"), "depth: 'deep' is none of frame, records"),
+        (lambda logs: logs.verify(hashed="md5"), "hashed: 'md5' is none of sha256"),
+        (lambda logs: logs.producers(by="year"), "by: 'year' is none of minute, hour, day"),
+        (lambda logs: logs.records().select("offset", "offset"), "names a column twice"),
+        (lambda _: kafkalog.open(5), "5 is no path"),
+        (lambda _: kafkalog.open(None), "None is no path"),
+        (lambda _: kafkalog.open(HANGING, partitions="1"), "partitions: '1' names none"),
+        (lambda _: kafkalog.open(HANGING, partitions=range(3, 3)), r"partitions: range\(3, 3\) names none"),
+        (lambda _: kafkalog.open(HANGING, topics=7), "7 is no name"),
+        (lambda _: kafkalog.open(HANGING, jobs=-1), "jobs: give a number of processes"),
+    ],
+)
+def test_wrong_arguments_are_told_before_anything_is_read(asked: Any, words: str) -> None:
+    """As one of the library's errors, and with what goes instead; a type checker finds most of them."""
+    with pytest.raises(kafkalog.InvalidInputError, match=words):
+        asked(kafkalog.open(HANGING))
+
+
+def test_an_unknown_argument_is_an_error_as_of_any_function() -> None:
+    """A misspelt one is not passed over in silence."""
+    with pytest.raises(TypeError, match="a question has no 'valeu': it has transactional_id"):
+        kafkalog.open(HANGING).find(valeu=b"a")
+    with pytest.raises(TypeError, match="open has no 'job': it has limits, jobs"):
+        kafkalog.open(HANGING, job=2)
+
+
+def test_an_archive_is_read_as_long_as_it_is_unpacked(tmp_path: Path) -> None:
+    """As it is, it is no log without records: the error says how."""
+    packed = tmp_path / "copy.tar.gz"
+    with tarfile.open(packed, "w:gz") as archive:
+        archive.add(HANGING, "data")
+    for name in (*QUESTIONS.values(), "records", "batches", "find", "extract", "restorable"):
+        with pytest.raises(kafkalog.UnsupportedError, match=r"copy\.tar\.gz: an archive .*kafkalog\.unpacked"):
+            list(getattr(kafkalog.open(packed), name)())
+
+    with kafkalog.unpacked([str(packed)]) as paths:
+        logs = kafkalog.open(paths)
+        assert len(list(logs.records())) == len(list(kafkalog.open(HANGING).records()))
+        assert logs.audit().verdict.word == "BLOCKED"
+
+
+def test_an_id_that_is_not_there_is_named() -> None:
+    """Where no coordinator's log has it; a search without it is an answer."""
+    logs = kafkalog.open(HANGING)
+    for found in (logs.records(transactional_id="tx-z"), logs.extract(transactional_id="tx-z")):
+        with pytest.raises(kafkalog.NothingMatchesError, match="no transactional id matches 'tx-z'"):
+            list(found)
+
+    assert logs.find(transactional_id="tx-z").outcome.status == 1
 
 
 def test_an_open_file_is_refused_with_a_sentence() -> None:
@@ -353,6 +439,20 @@ def test_a_run_is_cancelled(name: str, jobs: int) -> None:
     assert list(getattr(kafkalog.open(OFFSETS, jobs=jobs), name)()) is not None
 
 
+@pytest.mark.parametrize("name", [*QUESTIONS.values(), "records", "batches", "find", "extract", "restorable"])
+def test_a_run_with_nothing_to_read_is_cancelled(name: str, tmp_path: Path) -> None:
+    """An event that is set ends each run; what was answered before is still there."""
+    stop = threading.Event()
+    found = getattr(kafkalog.open(HANGING, cancel=stop), name)()
+    status = found.outcome.status
+    stop.set()
+
+    assert found.outcome.status is status
+    for again in (iter, kafkalog.Result.to_arrow):
+        with pytest.raises(kafkalog.CancelledError, match="cancelled"):
+            list(again(getattr(kafkalog.open(tmp_path, cancel=stop), name)()))
+
+
 def test_find_has_what_any_replica_has_and_records_are_those_of_one() -> None:
     """As the command finds them: the replica that consumers read has no record that another one alone has."""
     homes = sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
@@ -398,6 +498,8 @@ def test_nothing_is_written_into_evidence(tmp_path: Path) -> None:
         found.write(HANGING / "x.csv")
     with pytest.raises(kafkalog.InvalidInputError, match=r"one of \.parquet, \.arrow"):
         found.write(tmp_path / "x.xlsx")
+    with pytest.raises(kafkalog.UnsupportedError, match="an object store is not written to"):
+        found.write("s3://bucket/x.csv")
     with pytest.raises(kafkalog.NothingMatchesError):
         kafkalog.open(HANGING, topics="nope").records().write(tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []

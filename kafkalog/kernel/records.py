@@ -27,6 +27,7 @@ __all__ = [
     "PACKED",
     "ROOM",
     "controls",
+    "copies",
     "find_oddities",
     "holding",
     "in_order",
@@ -686,6 +687,37 @@ def leave_out(
             if heads[MAGIC, row] > 1 and heads[ATTRIBUTES, row] & CONTROL_BIT:
                 continue
         heads[SECTION_START, row] = -1
+
+
+def copies(
+    buf: cython.const[cython.uchar][::1],
+    recs: cython.const[cython.longlong][:, ::1],
+    start_column: cython.Py_ssize_t,
+    size_column: cython.Py_ssize_t,
+    picks: cython.const[cython.longlong][::1],
+    count: cython.Py_ssize_t,
+) -> list[bytes | None]:
+    """Copy the key or the value of each of the first `count` of `picks`; null is None."""
+    found: list = []
+    i: cython.Py_ssize_t
+    start: cython.longlong
+    size: cython.longlong
+    if max(start_column, size_column) >= len(recs) or min(start_column, size_column) < 0 or count > len(picks):
+        raise IndexError
+    for i in range(count):
+        if picks[i] < 0 or picks[i] >= recs.shape[1]:
+            raise IndexError
+        start = recs[start_column, picks[i]]
+        size = recs[size_column, picks[i]]
+        if size < 0:
+            found.append(None)
+        elif start < 0 or size > len(buf) - start:
+            raise IndexError
+        elif cython.compiled and size:
+            found.append(cython.cast(cython.p_const_char, cython.address(buf[start]))[:size])
+        else:
+            found.append(bytes(buf[start : start + size]))
+    return found
 
 
 def wanted_records(

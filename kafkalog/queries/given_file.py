@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from kafkalog.errors import UnreadableError
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.unread import not_read
 
@@ -104,6 +105,11 @@ class GivenLogs:
     def by_path(self) -> dict[str, GivenFile]:
         """Return the files by their paths."""
         return {file.path: file for file in self.files}
+
+    def refuse_nothing(self) -> None:
+        """Raise UnreadableError where no input could be read."""
+        if self.refused and not self.files and not self.nodes:
+            raise UnreadableError("{0.file}: {0.message}".format(self.refused[0]))
 
     def lost(self) -> list[Finding]:
         """Return which of `nodes` went away since they were listed, and are not `unread`: asked once all was read."""

@@ -13,12 +13,13 @@ from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
-from kafkalog.errors import InvalidInputError, UnreadableError
+from kafkalog.errors import InvalidInputError
 from kafkalog.findings import Finding
 from kafkalog.kafka.batch import CellTable, Record
 from kafkalog.kernel import buffers
+from kafkalog.kernel import records as kernel_records
 from kafkalog.narrowing import EVERYTHING, Narrowing
-from kafkalog.quantities import Ago, time_of
+from kafkalog.quantities import Ago, When, time_of
 from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.segments.decoded import RecordBlock, headers_of
 from kafkalog.segments.readers import OnFinding, warn
@@ -42,6 +43,7 @@ __all__ = [
     "record_columns",
     "selected_blocks",
     "selection_of",
+    "when_of",
 ]
 
 # What `Record._make` calls, without the call between: a tenth of what a record costs.
@@ -76,12 +78,21 @@ def selection_of(question: Question) -> Selection:
 
     Raises InvalidInputError for an unknown outcome, and for a time or a regular expression that cannot be read.
     """
+    if unknown := [name for name in question if name not in Question.__annotations__]:
+        raise TypeError(f"a question has no {unknown[0]!r}: it has {', '.join(Question.__annotations__)}")
     header = question.get("header")
+    for name in ("key", "value"):
+        _refuse_text(name, question.get(name))
+    for part in header if isinstance(header, tuple) else (header,):
+        _refuse_text("header", part)
     words = {word for one in listed(question.get("outcome")) for word in (OPEN if one == "open" else (one,))}
     if not words <= set(OUTCOMES):
         wrong = ", ".join(sorted(words - set(OUTCOMES)))
         raise InvalidInputError(f"{wrong} is no outcome; these are: {', '.join(OUTCOMES)}, open")
-    first, last = question.get("offsets", (None, None))
+    try:
+        first, last = question.get("offsets", (None, None))
+    except TypeError as error:
+        raise InvalidInputError("offsets: give the first and the last, as (5, 9) or (5, None)") from error
     return Selection(
         first_offset=first,
         last_offset=last,
@@ -98,20 +109,34 @@ def selection_of(question: Question) -> Selection:
     )
 
 
+def when_of(name: str, time: int | str | None, *, relative: bool = True) -> When | None:
+    """Read a time, which may be relative. Raises InvalidInputError for what is none."""
+    if time is None or type(time) is int:
+        return time
+    if not isinstance(time, str):
+        raise InvalidInputError(f"{name}: {time!r} is not a time: give ms since 1970 as an int, or ISO-8601 as a str")
+    try:
+        return time_of(time)
+    except ValueError as error:
+        more = ", or -1h for an hour before the newest" if relative else ""
+        raise InvalidInputError(f"{name}: {error}{more}") from error
+
+
 def _ms(name: str, time: int | str | None) -> int | None:
     """Read a time that is no relative one."""
-    if not isinstance(time, str):
-        return time
-    try:
-        found = time_of(time)
-    except ValueError as error:
-        raise InvalidInputError(f"{name}: {error}") from error
+    found = when_of(name, time, relative=False)
     if isinstance(found, Ago):
         raise InvalidInputError(f"{name}: {time!r} is relative; give a time such as 2026-11-21T03:00:00Z")
     return found
 
 
+def _refuse_text(name: str, data: object) -> None:
+    if data is not None and not isinstance(data, bytes | bytearray | memoryview):
+        raise InvalidInputError(f"{name} is of bytes, and {data!r} is none: write b'…', or encode it")
+
+
 def _pattern(regex: bytes | re.Pattern[bytes] | None) -> re.Pattern[bytes] | None:
+    _refuse_text("value_regex", regex.pattern if isinstance(regex, re.Pattern) else regex)
     try:
         return None if regex is None else re.compile(regex)
     except re.error as error:
@@ -119,8 +144,13 @@ def _pattern(regex: bytes | re.Pattern[bytes] | None) -> re.Pattern[bytes] | Non
 
 
 def listed(words: str | Sequence[str] | None) -> tuple[str, ...]:
-    """Return some words, one, or none, as a tuple."""
-    return () if words is None else (words,) if isinstance(words, str) else tuple(words)
+    """Return some words, one, or none, as a tuple. Raises InvalidInputError for what is no word."""
+    if words is None or isinstance(words, str):
+        return () if words is None else (words,)
+    found = tuple(words) if isinstance(words, Iterable) else (words,)
+    if wrong := [one for one in found if not isinstance(one, str)]:
+        raise InvalidInputError(f"{wrong[0]!r} is no name: give a str, or some")
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,14 +209,8 @@ class SelectedBlock:
             cells = recs.column(number).tolist()
             return cells if count == recs.count else [cells[row] for row in rows]
 
-        def datas(start: int, size: int) -> list[bytes | None]:
-            starts, sizes = column(start), column(size)
-            low = min(starts, default=0)
-            data = bytes(block.buf[low : max(map(int.__add__, starts, sizes), default=0)])
-            return [
-                None if size < 0 else data[begin - low : begin - low + size]
-                for begin, size in zip(starts, sizes, strict=True)
-            ]
+        def copies(start: int, size: int) -> list[bytes | None]:
+            return kernel_records.copies(block.buf, recs.cells, start, size, self.picks.rows, count)
 
         batches = column(buffers.BATCH)
         counts = column(buffers.HEADERS_COUNT)
@@ -200,8 +224,8 @@ class SelectedBlock:
             ]
         offsets = column(buffers.OFFSET)
         cells = zip(
-            offsets, column(buffers.TIMESTAMP), column(buffers.SEQUENCE), datas(buffers.KEY_START, buffers.KEY_SIZE),
-            datas(buffers.VALUE_START, buffers.VALUE_SIZE), headers, column(buffers.RECORD_SIZE),
+            offsets, column(buffers.TIMESTAMP), column(buffers.SEQUENCE), copies(buffers.KEY_START, buffers.KEY_SIZE),
+            copies(buffers.VALUE_START, buffers.VALUE_SIZE), headers, column(buffers.RECORD_SIZE),
             [positions[batch] for batch in batches], [magics[batch] for batch in batches], repeat(None), repeat(None),
             *self._told(batches, offsets),
         )  # fmt: skip
@@ -276,8 +300,7 @@ def files_of(
     A path is a segment, a KRaft snapshot, or a directory: then all logs below it are meant, of several replicas of a
     partition the one that consumers read; with `every_replica`, which needs `with_fates`, what others alone have
     follows. What becomes of their records is known where it is asked for, or of a
-    directory. Raises NothingMatchesError if no log is of such a topic or partition, UnreadableError where no input can
-    be read.
+    directory. Raises NothingMatchesError if no log is of such a topic or partition.
     """
     from kafkalog.files.directories import is_directory
     from kafkalog.files.limits import Limits
@@ -287,13 +310,10 @@ def files_of(
         return GivenLogs([GivenFile(one) for one in paths])
     from kafkalog.queries.given_logs import given_logs
 
-    given = given_logs(
+    return given_logs(
         paths, narrowing, selection, limits or Limits(), with_fates=with_fates is not False or of_logs, jobs=jobs,
         replicas=ReplicaChoice(every_replica),
     )  # fmt: skip
-    if given.refused and not given.files:
-        raise UnreadableError("{0.file}: {0.message}".format(given.refused[0]))
-    return given
 
 
 def _report(findings: Iterable[Finding], report: OnFinding) -> None:
@@ -324,6 +344,7 @@ def record_columns(
     selection = selection_of(question)
     paths = [os.fspath(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     given = files_of(paths, EVERYTHING, selection, limits)
+    given.refuse_nothing()
     _report([*given.refused, *given.unread], report)
     files = given.files
     wanted = (*names, *more) if any(file.fates is not None for file in files) else names

@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Final
 
@@ -166,6 +167,8 @@ def test_the_library_runs_as_it_is_shown(page: str, said: str, folder: Path) -> 
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)
     code = "\n".join(blocks).replace("/copy/of/log.dirs", str(FIXTURES / "v2.8-hanging" / "data"))
     (folder / "records.parquet").unlink(missing_ok=True)
+    with tarfile.open(folder / "copy.tar.gz", "w:gz") as archive:
+        archive.add(FIXTURES / "v2.8-hanging" / "data", "data")
     ended = subprocess.run([sys.executable, "-c", code], cwd=folder, capture_output=True, timeout=60, check=False)
 
     assert ended.returncode == 0, ended.stderr.decode()

@@ -40,7 +40,7 @@ def release_of(text: str) -> Release:
     """Read a release like ``4.3.1``. Raises UnsupportedError for any other text."""
     match = re.fullmatch(r"(\d{1,3})\.(\d{1,3})(\.\d{1,3}){0,2}", text)
     if match is None:
-        raise UnsupportedError(f"--kafka-version {text}: not a release of Kafka, such as 4.3.1")
+        raise UnsupportedError(f"{text!r} is not a release of Kafka, such as 4.3.1")
     return int(match[1]), int(match[2])
 
 
