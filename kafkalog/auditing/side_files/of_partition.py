@@ -56,8 +56,8 @@ def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Itera
         yield from kraft_snapshots(audit)
     yield from end_at_start(audit)
     yield from head_missing(audit.directory)
-    if audit.directory.segments and not audit.damaged:
-        yield from newest_led_astray(audit.directory, audit.log_end_offset)
+    if audit.directory.segments and not (audit.directory.clean_shutdown or audit.damaged):
+        yield from newest_led_astray(audit.directory, audit.log_end_offset)  # else `end_at_start` follows the index
     yield from log_end(audit, explained=False, one_moment=one_moment)
 
 

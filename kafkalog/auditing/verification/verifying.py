@@ -50,7 +50,7 @@ from kafkalog.files.names import NAMED_BY_OFFSET, SEGMENTS, STATE_TOPIC, FileKin
 from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
-from kafkalog.files.recognition import partition_name
+from kafkalog.files.recognition import INDEX_CACHE, partition_name
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator
@@ -95,8 +95,6 @@ _KNOWN: Final = frozenset({".lock", ".kafka_cleanshutdown", COPIED})
 _OF_ROOT: Final = (FileKind.META_PROPERTIES, FileKind.OFFSET_CHECKPOINT)
 
 _BOOTSTRAP: Final = "bootstrap.checkpoint"
-
-_INDEX_CACHE: Final = "remote-log-index-cache"  # of tiered storage; its files are named OFFSET_ID.index
 
 _DIGITS: Final = 20  # of a segment's name; RocksDB has shorter ones
 
@@ -337,7 +335,7 @@ def _is_kafkas(facts: FileFacts, node: LogDirectory, directory: PartitionDirecto
         return True
     if facts.kind in _OF_ROOT or name.startswith(_BOOTSTRAP):
         return os.path.abspath(folder) == os.path.abspath(node.home)
-    return facts.kind in _CACHED and os.path.basename(folder) == _INDEX_CACHE
+    return facts.kind in _CACHED and os.path.basename(folder) == INDEX_CACHE
 
 
 def _is_known(facts: FileFacts) -> bool:
