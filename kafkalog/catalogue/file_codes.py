@@ -158,10 +158,10 @@ FILES: Final[dict[str, Code]] = {
     "file-name-odd": Code(
         NOTE,
         "A file has the suffix of a segment, an index or a snapshot, but its name holds no offset that Kafka's 64 bits"
-        " can hold; or a directory's name ends in a partition that 32 bits cannot hold.",
+        " can hold; or a directory in a broker's log directory has no partition's name, such as lost+found.",
         "Certain: no broker writes such a name.",
-        "The broker fails to load the partition or the log directory, or ignores the file.",
-        "Find out what wrote it. All other files were read.",
+        "A broker stops at its start where it looks for an offset or a partition in the name; it ignores other files.",
+        "Move it out of the log directory before a start. All other files were read.",
     ),
     "file-unknown": Code(
         WARNING,

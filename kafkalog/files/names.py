@@ -147,12 +147,14 @@ class FileName(NamedTuple):
     """A file's kind, the offset in its name (segments, snapshots), a KRaft snapshot's epoch, and its extra suffix.
 
     The offset is None where the name has none, or one that Kafka's 64 bits cannot hold; a side file's has 20 digits.
+    `stops` says that a broker stops at the name when it loads a partition: it looks for an offset there.
     """
 
     kind: FileKind
     offset: int | None = None
     epoch: int | None = None
     removed: str = ""
+    stops: bool = False
 
 
 _REMOVED: Final = (".deleted", ".cleaned", ".swap", ".tmp")
@@ -181,6 +183,7 @@ _BY_NAME: Final = {
 _KRAFT: Final = re.compile(r"(\d{1,20})-(\d{1,10})(?:-[^.]*)?\.checkpoint(?:\.part)?")
 _DIGITS: Final = re.compile(r"\d{20}")
 _DIGITS_OF_SEGMENT: Final = re.compile(r"\d{1,20}")  # a broker takes as many, and looks for the side files of 20
+_NUMBER: Final = re.compile(r"[+-]?\d{1,30}")
 _HIGHEST_OFFSET: Final = 2**63 - 1
 _HIGHEST_EPOCH: Final = 2**31 - 1
 
@@ -188,6 +191,21 @@ _HIGHEST_EPOCH: Final = 2**31 - 1
 @lru_cache(maxsize=4096)  # most names are those of every partition
 def parse_name(name: str) -> FileName:
     """Say what a file is by `name`, the last part of its path."""
+    return _parsed(name)._replace(stops=_stops(name))
+
+
+def _stops(name: str) -> bool:
+    """Say whether a broker takes what is before the first dot for an offset, and it is no number of 64 bits.
+
+    Follows LogLoader.removeTempFilesAndCollectSwapFiles and loadSegmentFiles, and ProducerStateManager.
+    """
+    if not name.endswith((*_BY_SUFFIX, ".cleaned", ".swap")):
+        return False
+    number = _NUMBER.fullmatch(name.partition(".")[0])
+    return number is None or not -_HIGHEST_OFFSET - 1 <= int(number[0]) <= _HIGHEST_OFFSET
+
+
+def _parsed(name: str) -> FileName:
     removed = ""
     for suffix in _REMOVED:
         if name.endswith(suffix):

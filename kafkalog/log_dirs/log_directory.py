@@ -18,7 +18,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import device_and_inode, exists, identity_of, is_outside, leaving, open_tree
 from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, is_remote, is_virtual, local_path, parse_name
 from kafkalog.files.opening import confine
-from kafkalog.files.recognition import CHECKPOINTS, DirectoryKind, is_marked, is_odd, partition_name, recognized
+from kafkalog.files.recognition import CHECKPOINTS, INDEX_CACHE, DirectoryKind, is_marked, is_odd, partition_name, recognized
 from kafkalog.files.tree import DirectoryEntry, DirectoryIdentity, FileIdentity, Tree
 from kafkalog.findings import Finding, Where
 from kafkalog.kafka.checkpoint import NO_UUID, java_uuid
@@ -67,12 +67,16 @@ class _Reader(Protocol[_T_co]):
 
 
 class Home(NamedTuple):
-    """What a log directory says about its partitions: its offsets by kind, and how its broker stopped."""
+    """What a log directory says about its partitions: its offsets by kind, and how its broker stopped.
+
+    `is_brokers` says that it has a meta.properties: then each directory in it is a partition's.
+    """
 
     path: str
     checkpoints: Checkpoints
     running: bool
     clean_shutdown: bool
+    is_brokers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,7 +208,10 @@ def _listed(
     if named is None:
         if is_odd(name):
             message = "its name holds no partition that a broker could have written; it was not read"
-            findings.append(Finding.of("file-name-odd", path, message))
+            findings.append(Finding.of("file-name-odd", path, message, needed="TOPIC-PARTITION"))
+        elif home.is_brokers and name != INDEX_CACHE:
+            message = "its name is no partition's, at which a broker stops when it starts; it was not read"
+            findings.append(Finding.of("file-name-odd", path, message, needed="TOPIC-PARTITION"))
         return None, findings, True
     topic, partition, suffix = named
     try:
@@ -322,9 +329,12 @@ def _by_name(
     found = _ByName()
     for entry in entries:
         parsed = parse_name(entry.name)
+        if parsed.stops and not entry.is_directory:
+            message = "its name begins with no offset, at which a broker stops when it starts; it was not read"
+            findings.append(Finding.of("file-name-odd", entry.path, message, needed="an offset"))
         if parsed.removed:
             found.left_over.append(entry.name)
-        elif parsed.kind in NAMED_BY_OFFSET and parsed.offset is None:
+        elif parsed.kind in NAMED_BY_OFFSET and parsed.offset is None and not parsed.stops:
             message = "its name holds no offset that a broker could have written; it is not read as a part of the log"
             findings.append(Finding.of("file-name-odd", entry.path, message))
         elif parsed.offset is None:
@@ -476,7 +486,9 @@ def open_log_directory(path: str | os.PathLike[str], tree: Tree | None = None) -
     else:
         entries.sort(key=lambda entry: by_number(entry.name))
         places = [(entry.path, entry.name) for entry in _directories(entries, root, findings)]
-    about_all = Home(root, checkpoints, directory.running, directory.clean_shutdown)
+    about_all = Home(
+        root, checkpoints, directory.running, directory.clean_shutdown, "meta.properties" in names
+    )  # fmt: skip
     for found, wrong in tree.each(lambda place: list_partition(tree, *place, about_all), places):
         findings += wrong
         if found is not None:

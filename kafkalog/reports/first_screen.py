@@ -5,6 +5,7 @@ The verdict itself is `auditing/incidents/verdict.py`'s.
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.quantities import by_number, iso, number_of
+from kafkalog.quantities import by_number, iso, listed, number_of
 from kafkalog.reports.also import STOPPED, Line, also, groups_that_moved
 from kafkalog.reports.counted import counted, leading_logs
 from kafkalog.reports.source import AuditSource, ends_of
@@ -30,6 +31,7 @@ _TOLD: Final = frozenset({"partitions", "transactions", "coordinator", "findings
 
 _CUT: Final = codes_with(Trait.CUT)
 _ASIDE: Final = frozenset({"replica-only-aside"})
+_NAMES: Final = frozenset({"file-name-odd"})
 
 _NOTHING: Final = "nothing is lost, damaged or blocked"
 
@@ -168,17 +170,18 @@ def _lost_or_later(source: AuditSource) -> list[str]:
     """Say what a copy of a running broker may explain, or a loss: nobody knows which.
 
     Logs that end before offsets that files know which may have been copied later, and partitions that are only in
-    directories that were put aside.
+    directories that were put aside. And names at which no broker would have started, which came here later.
     """
     logs = {row["log"] for row in source.notes(_CUT) if row["severity"] == "note" and not is_proved(row["certainty"])}
-    aside = sum(row["severity"] == "note" for row in source.notes(_ASIDE))
+    aside = sum(row["severity"] == "note" and row["needed"] is not None for row in source.notes(_ASIDE))
     end, are = "ends" if len(logs) == 1 else "end", "was" if aside == 1 else "were"
+    stops = [os.path.basename(row["file"].rstrip("/")) for row in source.notes(_NAMES) if row["needed"] is not None]
     return [
         f"{number_of(len(logs), 'log')} {end} before offsets that other files know: lost, or copied at another moment"
     ] * bool(logs) + [
         f"{number_of(aside, 'partition')} {are} put aside, and the next start begins empty there, or {are} moved or"
         " deleted during the copy"
-    ] * bool(aside)
+    ] * bool(aside) + [f"a broker stops at its start at the name {listed(stops, _PLACES)}"] * bool(stops)
 
 
 def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_open: Sequence[str]) -> list[str]:

@@ -123,6 +123,36 @@ def test_the_highest_numbers_are_names() -> None:
     assert is_odd(f"t-{2**31}")
 
 
+@pytest.mark.parametrize(
+    ("name", "stops"),
+    [
+        ("partition.metadata.cleaned", True), ("old.log", True), (f"{0:020} (copy).log", True), (".index", True),
+        ("7x.timeindex", True), ("x.snapshot", True), ("leader-epoch-checkpoint.swap", True), (f"{2**63}.log", True),
+        ("partition.metadata.bak", False), ("old.log.deleted", False), (f"{0:020}.log.cleaned", False),
+        ("-1.log", False), ("11.snapshot", False), (f"{2**63 - 1}.txnindex", False), ("notes.txt", False),
+    ],
+)  # fmt: skip
+def test_a_broker_stops_at_a_name_in_which_it_looks_for_an_offset(name: str, *, stops: bool) -> None:
+    """What LogLoader of 4.4.0 and 3.9.1 did with each in a partition's directory."""
+    from kafkalog.files.names import parse_name
+
+    assert parse_name(name).stops == stops
+
+
+@pytest.mark.parametrize(
+    ("path", "stops"), [("t-9 (copy)", True), ("lost+found", True), ("remote-log-index-cache", False)]
+)
+def test_a_name_at_which_no_broker_starts_is_said_and_is_a_no(path: str, tmp_path: Path, *, stops: bool) -> None:
+    """The verdict of the evidence stays OK, and says it; ``--restorable`` is about a start."""
+    root = tmp_path / "data"
+    shutil.copytree(CASE, root)
+    (root / path).mkdir()
+    said = f"a broker stops at its start at the name {path}"
+
+    assert (said in " ".join(kafkalog("verify", root).text.split())) == stops
+    assert kafkalog("verify", "--restorable", root).text.startswith("NO  Broker 1 does not start") == stops
+
+
 # One such name.
 
 

@@ -32,7 +32,7 @@ from live_cluster import LIVE, PORT, RELEASE, rig_module
 
 pytestmark = [
     *LIVE,
-    pytest.mark.timeout(600),
+    pytest.mark.timeout(900),
 ]
 
 RELEASES: Final = ("4.4.0", "4.3.1", "3.9.1")
@@ -47,7 +47,7 @@ log4j.appender.file.File={}
 log4j.appender.file.layout=org.apache.log4j.PatternLayout
 log4j.appender.file.layout.ConversionPattern=%d %p %c %m%n
 """
-SECONDS: Final = 40  # until a broker that neither starts nor ends counts as one that does not start
+SECONDS: Final = 150  # until a broker that neither starts nor ends counts as one that does not start
 PROPERTIES: Final = {
     "metadata.log.max.record.bytes.between.snapshots": "3000", "log.flush.offset.checkpoint.interval.ms": "1500",
     "replica.high.watermark.checkpoint.interval.ms": "1500", "log.cleaner.backoff.ms": "500",
@@ -275,7 +275,11 @@ def _given(driver: Any, topics: dict[str, int]) -> dict[str, Any]:
             if rows is not None and not any(row[0] == -1 for row in rows):
                 break
         given[name] = None if rows is None else [[row[0], *row[2:4]] for row in rows]
-    groups = driver.call("groupOffsets", groups=["g"]).get("result") or {}
+    for _ in range(20):  # a coordinator loads after the start, and a slow machine takes its time
+        groups = driver.call("groupOffsets", groups=["g"]).get("result") or {}
+        if groups.get("g"):
+            break
+        time.sleep(0.5)
     given["group"] = {name: None if one is None else one["offset"] for name, one in (groups.get("g") or {}).items()}
     return given
 
@@ -454,7 +458,7 @@ def _harm(did: dict[str, Any], before: dict[str, Any]) -> list[str]:
     return harm
 
 
-_OPEN: Final = re.compile(r"other files know|was put aside")  # lost, or copied at another moment: an audit's note
+_OPEN: Final = re.compile(r"other files know|was put aside|stops at its start")  # what an audit notes in its first line
 
 
 def _judged(said: dict[str, Any], did: dict[str, Any], harm: list[str]) -> list[str]:
@@ -468,7 +472,7 @@ def _judged(said: dict[str, Any], did: dict[str, Any], harm: list[str]) -> list[
     if not harm and not said["restorable"].startswith("YES"):
         wrong.append("false NO")
     if said["refuses"] == did["started"]:
-        wrong.append("started, and was said not to" if did["started"] else "did not start, and was said to")
+        wrong.append("started, and was said not to" if did["started"] else "did not start, and was not said to")
     if did["started"]:
         wrong += [
             f"{log} ends at {did['ends'][log]}, not at {end}" for log, (what, _, end, _) in said["rows"].items()

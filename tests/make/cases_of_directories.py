@@ -154,15 +154,14 @@ def _offline(*, known: bool) -> Maker:
 
 
 def _moving(old: str | None) -> Maker:
-    """Copy a partition to the second log directory as a move does; the first one has its name or another suffix."""
+    """Copy a partition to another log directory as a move does; the one that is assigned has its name or a suffix."""
 
     def make(folder: Path) -> None:
         _second_disk()(folder)
-        of_broker = folder / "data" / OF_SMALL
-        shutil.copytree(folder / "other" / OF_SMALL, of_broker)
-        (folder / "other" / OF_SMALL).rename(folder / "other" / f"{OF_SMALL}.{'0' * 32}-future")
+        assigned = folder / "other" / OF_SMALL
+        shutil.copytree(assigned, folder / "data" / f"{OF_SMALL}.{'0' * 32}-future")
         if old is not None:
-            of_broker.rename(f"{of_broker}.{'0' * 32}-{old}")
+            assigned.rename(f"{assigned}.{'0' * 32}-{old}")
 
     return make
 
@@ -194,8 +193,8 @@ OF_DIRECTORIES: Final[dict[str, CodeCase]] = {
         "a segment of this name", several(PLAIN, partition(batch(record(), base_offset=3), base=3)),
     ),
     "file-name-odd": case_of(
-        "a snapshot whose name has two digits", several(PLAIN, written("t-0/11.snapshot", build.snapshot())),
-        "one whose name has twenty", several(PLAIN, written(f"t-0/{11:020}.snapshot", build.snapshot())),
+        "a snapshot whose name begins with no offset", several(PLAIN, written("t-0/old.snapshot", build.snapshot())),
+        "one whose name is an offset", several(PLAIN, written(f"t-0/{11:020}.snapshot", build.snapshot())),
     ),
     "file-unknown": CodeCase(
         "a file of another program", Evidence(TWO_FILES, ("verify", "notes.txt")),

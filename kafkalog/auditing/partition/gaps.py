@@ -197,8 +197,8 @@ def classify(missing: Gaps, evidence: Evidence, policies: Collection[str | None]
 
     `policies` are the values of cleanup.policy in the topic's whole life (`_by_policy`). In a topic that was never
     compacted, no gap is the cleaner's and none unexplained: those are damage. One that is compacted may have gaps
-    although no other file shows the cleaner, but not in the last segment, which the cleaner never reads. Where the set
-    is empty, or None is in it (the brokers' default applied, which is not known), the files alone decide.
+    although no checkpoint shows how far the cleaner came, but not in the last segment, which the cleaner never reads.
+    Where the set is empty, or None is in it (the brokers' default applied, which is not known), the files alone decide.
     """
     rows = missing.rows
     orphans = _within(np.array(evidence.directory.orphans, np.int64), rows)
@@ -236,7 +236,7 @@ def _by_policy(
         wrong = np.isin(cause, _BY_CLEANER) | (kind == _KIND["unexplained"])
         lost = np.where(at_start, _CAUSE["lost-segment"], _CAUSE["missing-batches"])
         return np.where(wrong, _KIND["damage"], kind), np.where(wrong, lost, cause)
-    if evidence.cleaned_to >= 0:
+    if "cleaner" in evidence.directory.checkpoints:
         return kind, cause
     last = evidence.directory.segments[-1].path
     in_last = np.array([file == last for file in missing.files], np.bool_)[missing.rows["file"]]

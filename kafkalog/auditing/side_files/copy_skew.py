@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Final
 
-from kafkalog.auditing.partition import PartitionAudit, is_cleaned
+from kafkalog.auditing.partition import LostOffsets, PartitionAudit, is_cleaned
 from kafkalog.certainty import DAMAGE_BETWEEN, PROVED
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import open_tree
@@ -89,7 +89,8 @@ class _Skew:
         self.audit = audit
         self.directory = audit.directory
         self.is_cleaned = is_cleaned(self.directory.topic, audit.cleaned_to, policies)
-        self.bases = sorted({segment.base_offset for segment in self.directory.segments} | {*self.directory.orphans})
+        self.orphans = self._without_segment()
+        self.bases = sorted({segment.base_offset for segment in self.directory.segments} | self.orphans)
         self.rules: Mapping[str, Callable[[Finding], Reason | None]] = {
             "index-mismatch": self._replaced,
             "late-data-adopted": self._transaction,
@@ -108,6 +109,14 @@ class _Skew:
             "transaction-hanging": self._transaction,
             "txn-index-mismatch": self._txn_index,
         }
+
+    def _without_segment(self) -> set[int]:
+        """Return the offsets of side files whose segment went; only the cleaner puts its batches into another one."""
+        orphans, end = self.directory.orphans, self.audit.log_end_offset
+        if not orphans or self.is_cleaned or not self.directory.segments:
+            return set(orphans)
+        lost, start = LostOffsets(self.audit.gaps), self.directory.segments[0].base_offset
+        return {one for one in orphans if one < start or one >= end or one in lost}
 
     def reason(self, finding: Finding) -> Reason | None:
         """Return what a skew leaves of the finding that joins it with others, None where it explains nothing."""
@@ -221,7 +230,7 @@ class _Skew:
     @cached_property
     def _gone_to(self) -> int:
         """The last segment whose files are here in part, or renamed: its offset, -1 for none."""
-        closed = {*self.bases[:-1], *self.directory.orphans}
+        closed = {*self.bases[:-1], *self.orphans}
         aside = (parse_name(name).offset or -1 for name in self.directory.left_over)
         return max([*aside, *(self._in_part & closed)], default=-1)
 

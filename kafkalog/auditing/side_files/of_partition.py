@@ -12,6 +12,7 @@ from kafkalog.auditing.side_files.kraft_snapshot import head_missing, kraft_snap
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.log_ends import log_end
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
+from kafkalog.auditing.side_files.segment_indexes import newest_led_astray
 from kafkalog.auditing.side_files.snapshots import SnapshotChain
 from kafkalog.auditing.side_files.txn_indexes import txn_index_faults
 from kafkalog.files.names import METADATA_TOPIC
@@ -44,8 +45,8 @@ def compare_partition(audit: PartitionAudit, segments: Sequence[RebuiltSegment])
 def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Iterator[Finding]:
     """Yield the findings that affect an audit's verdicts and need no further read of a segment.
 
-    These are about the entries of ``.txnindex`` files, about indexes whose segment is gone, and about files with
-    offsets after the log's end. `one_moment` says that the files of a broker that ran are of one moment.
+    These are about the entries of ``.txnindex`` files, about indexes whose segment is gone or is not theirs, and about
+    files with offsets after the log's end. `one_moment` says that the files of a broker that ran are of one moment.
     """
     for faults in txn_index_faults(audit, missing=False):
         yield faults.finding(excused=False)
@@ -55,6 +56,8 @@ def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Itera
         yield from kraft_snapshots(audit)
     yield from end_at_start(audit)
     yield from head_missing(audit.directory)
+    if audit.directory.segments and not (audit.directory.clean_shutdown or audit.damaged):
+        yield from newest_led_astray(audit.directory, audit.log_end_offset)  # else `end_at_start` follows the index
     yield from log_end(audit, explained=False, one_moment=one_moment)
 
 

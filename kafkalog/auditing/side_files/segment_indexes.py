@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from kafkalog.columns.sorted_rows import place_of
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
-from kafkalog.files.opening import read_small
+from kafkalog.files.opening import open_source, read_small
 from kafkalog.findings import Finding
 from kafkalog.kafka.layout import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 from kafkalog.kernel import buffers, headers
@@ -31,9 +32,9 @@ if TYPE_CHECKING:
 
     from kafkalog.auditing.side_files.segment_batches import Coverage, SegmentFiles
     from kafkalog.kafka.batch import CellTable
-    from kafkalog.log_dirs.log_directory import Segment
+    from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 
-__all__ = ["OffsetIndex", "SegmentIndexes", "TimeIndex", "last_indexed"]
+__all__ = ["OffsetIndex", "SegmentIndexes", "TimeIndex", "last_indexed", "newest_led_astray"]
 
 _OFFSET_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _TIME_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
@@ -174,6 +175,39 @@ def last_indexed(segment: Segment) -> Iterator[tuple[str, int]]:
             continue  # reported with the segment
         if index is not None and len(index):
             yield os.path.basename(path), int(index.offset.max())
+
+
+def newest_led_astray(directory: PartitionDirectory, end: int) -> Iterator[Finding]:
+    """Yield a finding where the first entry of the newest segment's ``.index`` leads into the middle of a batch.
+
+    `end` is the log's end. The entry is all that is read of the index, a header all that is read of the segment:
+    ``SegmentIndexes`` compares the rest, and says which of both is another log's.
+    """
+    segment = directory.segments[-1]
+    path = segment.file(".index")
+    known = directory.files.get(os.path.basename(path))
+    if segment.is_remote or known is None or known.size < OFFSET_INDEX_ENTRY.size:
+        return
+    try:
+        with closing(open_source(path)) as source:
+            index = OffsetIndex(source.read_bytes(0, OFFSET_INDEX_ENTRY.size), segment.base_offset)
+        if not len(index) or index.offset[0] >= end or index.position[0] + buffers.BATCH_OVERHEAD > segment.size:
+            return
+        offset, position = int(index.offset[0]), int(index.position[0])
+        with closing(open_source(segment.path)) as source:
+            head = source.read_bytes(position, buffers.BATCH_OVERHEAD)
+    except UnreadableError:
+        return  # reported with the segment
+    if headers.declared(head, 0) and segment.base_offset <= int.from_bytes(head[:8], "big") < end:
+        return
+    message = (
+        f"the first entry has offset {offset} at position {position}, where there is no batch: the index is not this"
+        " segment's, or the segment is another partition's. kafkalog verify compares all of both"
+    )
+    yield directory.finding(
+        "index-mismatch", path, message, position=0, length=OFFSET_INDEX_ENTRY.size, offset=offset, needed="a batch",
+        found=position,
+    )  # fmt: skip
 
 
 # Entries of a segment's indexes that its batches contradict, or that go on after them, as findings.

@@ -279,11 +279,12 @@ class _OfCluster:
         self._tell_quorum()
         starts = [self._tell_broker(broker) for broker in self._brokers]
         here: defaultdict[TopicPartition, list[Row]] = defaultdict(list)
+        becoming = {one.file for one in self._findings if one.code == "replica-only-aside" and one.needed is None}
         for broker, start in zip(self._brokers, starts, strict=True):
             for home in broker.disks:
                 for directory in home.partitions:
                     row = self._directory(start, home, directory)
-                    if row["what"] == "stray":
+                    if row["what"] == "stray" or directory.log in becoming:
                         self._told.add((broker.node_id, TopicPartition(directory.topic, directory.partition)))
                     if not directory.suffix and row["what"] not in ("stray", "deleted", "put-aside"):
                         here[TopicPartition(directory.topic, directory.partition)].append(row)
@@ -373,7 +374,7 @@ class _OfCluster:
         aside = {
             (str(one.found), TopicPartition(one.topic or "", one.partition or 0)):
                 f", although {one.file} has its records: rename that to {one.needed} before"
-            for one in self._findings if one.code == "replica-only-aside"
+            for one in self._findings if one.code == "replica-only-aside" and one.needed is not None
         }  # fmt: skip
         for topic_id, number in sorted(metadata.partitions):
             span = metadata.partitions[topic_id, number][-1]
@@ -447,7 +448,10 @@ def _losses(audited: Audit, incidents: Iterable[LossIncident], foreseen: _Forese
     rows = (dict(zip(FINDINGS.names, row, strict=True)) for row in audit_rows(audited, FINDINGS.name))
     firsts = {one.partition.directory.log: one.partition.directory.log_start_offset
               for cluster in audited.clusters for one in cluster.logs}  # fmt: skip
-    harmless = {row["id"] for row in rows if row["code"] == "batch-truncated" or _is_read(row, firsts)}
+    newest = {one.partition.directory.segments[-1].path for cluster in audited.clusters for one in cluster.logs
+              if one.partition.directory.segments}  # fmt: skip
+    harmless = {row["id"] for row in rows
+                if (row["code"] == "batch-truncated" and row["file"] in newest) or _is_read(row, firsts)}  # fmt: skip
     covered = max((one.covered_to for one in _metadata_logs(audited)), default=-1)
     for incident in incidents:
         is_wrong = incident.kind in _LOST or (incident.kind == _WRONG and incident.severity is Severity.ERROR)
@@ -517,7 +521,11 @@ def _gaps(findings: Iterable[Finding], foreseen: _Foreseen) -> None:
     """Add rows for gaps that may be a copy's: the broker that starts on it has no more than the copy."""
     every = list(findings)
     gaps = {one.log: one for one in every if one.code in _GAPS and one.severity is Severity.NOTE}
-    for log in {one.log for one in every if one.code == "copy-skewed" and one.severity is Severity.WARNING}:
+    heads = {one.log: one for one in every if one.code == "segment-missing" and one.severity is Severity.NOTE}
+    for log in sorted({one.log or "" for one in every if one.code == "copy-skewed" and one.severity > Severity.NOTE}):
+        if (head := heads.get(log)) is not None and log not in gaps:
+            what = f"{head.topic}-{head.partition} lacks its segment from offset {head.offset} on"
+            foreseen.unsure.append(f"{what}: it is lost, or was deleted while it was copied")
         if (gap := gaps.get(log)) is not None and gap.topic is not None and gap.partition is not None:
             place = TopicPartition(gap.topic, gap.partition)
             message = f"{place} lacks offsets from {gap.offset} on: lost, or deleted while it was copied"

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.auditing.starting import started_logs
 from kafkalog.catalogue import CATALOGUE
-from kafkalog.errors import UnreadableError
-from kafkalog.files.directories import exists, open_tree
+from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC, parse_name
-from kafkalog.files.recognition import CHECKPOINTS, partition_name
+from kafkalog.files.recognition import CHECKPOINTS
 
 if TYPE_CHECKING:
     from kafkalog.auditing.starting.started_logs import Said, StartedLog
@@ -141,7 +140,6 @@ def _log(
     return Throw(kafka_place, phase, condition, (), fate, does, step, since=since, of_log=of_log, what=what)
 
 
-_CACHE: Final = "remote-log-index-cache"  # the only directory without a partition's name that brokers know
 _META: Final = "meta.properties"
 
 
@@ -150,14 +148,9 @@ def _without_meta(home: LogDirectory) -> Iterator[str]:
         yield f"{home.path} has no {_META}"
 
 
-def _odd_names(home: LogDirectory) -> Iterator[str]:
-    try:
-        entries = open_tree(home.home, deep=False).entries(home.home)
-    except UnreadableError:
-        return
-    for entry in entries:
-        if entry.is_directory and partition_name(entry.name) is None and entry.name != _CACHE:
-            yield f"{home.path} has the directory {entry.name}, whose name is no partition's"
+def _stops_at_name(_home: LogDirectory, finding: Finding) -> bool:
+    """Say whether a name is one at which a start stops: most odd files are passed over."""
+    return finding.needed is not None
 
 
 def _after_snapshot(home: LogDirectory, finding: Finding) -> bool:
@@ -196,12 +189,12 @@ THROWS: Final = (
         ("version-unknown",), Fate.OFFLINE, "The broker takes the log directory offline.",
         "Write version: 0 before a broker up to 3.6 starts.", ("partition.metadata",), since=(2, 8), until=(3, 6),
     ),
-    Throw(
-        "UnifiedLog.parseTopicPartitionName", Phase.LOGS,
-        "a directory whose name is no partition's, such as lost+found", (), Fate.EXITS,
-        "The broker stops at its start.",
-        "Remove the directory, or use one below the mount point as the log directory.", of_home=_odd_names,
-    ),
+    _row(
+        "UnifiedLog.parseTopicPartitionName, LogFileUtils.offsetFromFileName", Phase.LOGS,
+        "a directory's name is no partition's, such as lost+found; or a file in a partition's directory ends in .log,"
+        " .index, .timeindex, .txnindex, .snapshot, .cleaned or .swap, and its name begins with no offset",
+        "file-name-odd", Fate.EXITS, does="The broker stops at its start.",
+    )._replace(reads=_stops_at_name),
     _row(
         "KafkaRaftServer.initializeLogDirs", Phase.FORMAT,
         "meta.properties is missing or empty, or one of version 0 has no broker.id",

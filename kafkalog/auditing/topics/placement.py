@@ -162,6 +162,9 @@ def placement_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: 
                 yield _not_given(homes, number, found)
                 continue
             copies = [one for one in aside.get((found.topic, found.partition), ()) if one.topic_id == found.topic_id]
+            if (future := _becomes_current(copies, homes, found)) is not None:
+                yield future
+                continue
             if any(one.size for one in copies):
                 yield _emptied_by_start(number, copies, homes, found)
                 continue
@@ -188,6 +191,29 @@ def _put_aside(node: Node) -> dict[tuple[str, int], list[PartitionDirectory]]:
             if one.suffix:
                 found.setdefault((one.topic, one.partition), []).append(one)
     return found
+
+
+def _becomes_current(
+    copies: Sequence[PartitionDirectory], homes: Sequence[LogDirectory], found: Assigned
+) -> Finding | None:  # fmt: skip
+    """Note a -future replica in the log directory that the metadata assigns: the next start gives it its name.
+
+    Follows LogManager.recoverAbandonedFutureLogs, since 3.7.
+    """
+    at_home = {home.path for home in homes if found.directory is not None and home.directory_id == found.directory}
+    for one in copies:
+        if one.suffix == "-future" and os.path.dirname(one.log) in at_home:
+            name = f"{found.topic}-{found.partition}"
+            message = (
+                f"{name} is only in {one.log}, in the log directory that the metadata log assigns: the next start makes"
+                f" it {name}"
+            )
+            finding = Finding.of(
+                "replica-only-aside", one.log, message, found=found.directory, topic=found.topic,
+                partition=found.partition,
+            )  # fmt: skip
+            return lowered(finding, Reason.NO_CONSUMER_SEES)
+    return None
 
 
 def _emptied_by_start(

@@ -195,6 +195,16 @@ def test_cleaned_batches_show_that_the_cleaner_was_there(tmp_path: Path) -> None
     assert log.told() == [(1, 4, "legal", "compaction"), (11, 12, "unexplained", "missing-batches")]
 
 
+def test_without_a_checkpoint_nobody_knows_how_far_the_cleaner_came(tmp_path: Path) -> None:
+    """In a topic that is compacted cleaned batches of one segment say nothing of the next; a checkpoint does."""
+    log = Log(tmp_path, [plain(0), Batch(0, 1, 4, "plain", records=2)], [plain(5), plain(8)], [plain(9), plain(11)])
+    write_policy(tmp_path, "t", "compact")
+
+    assert [kind for *_, kind, _ in log.told()] == ["legal", "unexplained"]
+    log.checkpoint("cleaner-offset-checkpoint", 5)
+    assert [kind for *_, kind, _ in log.told()] == ["unexplained", "unexplained"]
+
+
 def test_cleaned_aborted_data_is_named(tmp_path: Path) -> None:
     """A cleaned gap that an entry of the .txnindex overlaps held aborted data."""
     log = Log(tmp_path, [plain(0), Batch(0, 4, 4, "abort", 1000, 0, coordinator_epoch=0)], [plain(5)])

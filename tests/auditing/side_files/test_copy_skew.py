@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Finding, Severity
+from kafkalog.segments.readers import batches
 from official import CORPUS, FIXTURES, materialize, of_corpus
 from side_damage import CASE, LOG, beside, cut, other_index, removed, removed_with_indexes, retained, segments
 
@@ -114,6 +117,35 @@ def test_what_no_copy_explains_stays_as_it_is(change: Callable[[Path], object], 
     change(copy)
 
     assert code in {found for found, _ in above(verify([copy.parent]).findings())}
+
+
+def _index(*entries: tuple[int, int]) -> bytes:
+    return b"".join(struct.pack(">ii", *entry) for entry in entries)
+
+
+def test_the_newest_segments_index_that_leads_into_a_batch_is_told_by_an_audit_too(copy: Path) -> None:
+    """It is another log's index, or another log's segment: an entry for a batch that is there is neither."""
+    last = segments(copy)[-1]
+    base, second = int(last.stem), list(batches(last))[1]
+    path = beside(last, ".index")
+
+    path.write_bytes(_index((second.last_offset - base, second.position)) + bytes(4096))
+    assert both(copy) == [[], []]
+    path.write_bytes(_index((second.last_offset - base, second.position + 9)) + bytes(4096))
+    assert both(copy) == [[("index-mismatch", Severity.WARNING)]] * 2
+
+
+def test_an_index_of_offsets_inside_a_whole_segment_explains_nothing(copy: Path) -> None:
+    """No segment began there: what a transaction index lacks is not what retention was deleting."""
+    from kafkalog.auditing.side_files.copy_skew import _Skew
+
+    [whole] = [one.partition for one in verify([copy.parent]).logs if one.partition.directory.log == str(copy)]
+    bases = [int(one.stem) for one in segments(copy)]
+    inside, after = bases[1] + 1, whole.log_end_offset + 5
+    odd = whole._replace(directory=replace(whole.directory, orphans=(inside, after)))
+
+    assert _Skew(odd, ["delete"]).bases == [*bases, after]
+    assert _Skew(odd, ["compact"]).bases == sorted([*bases, inside, after])
 
 
 @pytest.mark.parametrize("stopped", [True, False])
