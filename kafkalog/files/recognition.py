@@ -15,7 +15,7 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.names import FileKind, parse_name
 from kafkalog.files.tree import DirectoryEntry, Tree
 
-__all__ = ["CHECKPOINTS", "INDEX_CACHE", "DirectoryKind", "is_marked", "is_odd", "partition_name", "recognized"]
+__all__ = ["CHECKPOINTS", "DirectoryKind", "is_marked", "is_odd", "partition_name", "recognized"]
 
 CHECKPOINTS: Final = {
     "log_start": "log-start-offset-checkpoint",
@@ -23,7 +23,6 @@ CHECKPOINTS: Final = {
     "recovery_point": "recovery-point-offset-checkpoint",
     "cleaner": "cleaner-offset-checkpoint",
 }
-INDEX_CACHE: Final = "remote-log-index-cache"  # of tiered storage: all that brokers keep beside partitions' directories
 _MARKS: Final = frozenset({"meta.properties", *CHECKPOINTS.values()})
 _OF_A_PARTITION: Final = (FileKind.PARTITION_METADATA, FileKind.LEADER_EPOCH_CHECKPOINT, FileKind.QUORUM_STATE)
 _SUFFIXED: Final = re.compile(r"(?P<name>\S+-\S+)\.\S+(?P<suffix>-delete|-future|-stray)")

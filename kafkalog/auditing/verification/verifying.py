@@ -59,7 +59,7 @@ from kafkalog.files.names import (
 from kafkalog.files.off_limits import COPIED
 from kafkalog.files.opening import FileSource, open_source
 from kafkalog.files.processes import bundles, in_processes, job_count
-from kafkalog.files.recognition import INDEX_CACHE, partition_name
+from kafkalog.files.recognition import partition_name
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding
 from kafkalog.folds.coordinator import Coordinator
