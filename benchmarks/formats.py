@@ -52,7 +52,7 @@ def formats(files: Files, size: int, tool_size: int, number: int, tool: list[str
         ratio = _measured(samples, ["record_table", "records"], lambda table, records: table / records)
         results.append(_result("record_table", ratio, TABLE_TIME.unit, TABLE_TIME, where, samples["record_table"]))
         few = files.segment(shape, "none", tool_size)
-        results += _instead(few, small, f"{shape}; {size_text(tool_size)}", number, tool)
+        results.append(_instead(few, f"{shape}; {size_text(tool_size)}", number, tool))
     return results
 
 
@@ -80,17 +80,11 @@ def _dumps(
     return results
 
 
-def _instead(path: Path, small: Path, where: str, number: int, tool: list[str] | str) -> list[Result]:
-    """Measure readers of records in Python beside `record_table`, and the official tool with jq beside ndjson."""
-    names = ("record_table", "kafka-python", "aiokafka")
-    samples = rounds({name: partial(library, name, path, small) for name in names}, number)
-    results = []
-    for name in names[1:]:
-        ratio = _measured(samples, [name, "record_table"], lambda theirs, ours: theirs / ours)
-        results.append(_result(f"records read by {name}", ratio, "x record_table", None, where, samples[name]))
+def _instead(path: Path, where: str, number: int, tool: list[str] | str) -> Result:
+    """Measure the official tool with jq beside ndjson."""
     what = "records as JSON by kafka-dump-log and jq"
     if isinstance(tool, str):
-        return [*results, Result(what, tool, "x ndjson", None, where)]
+        return Result(what, tool, "x ndjson", None, where)
     line = f"{shlex.join([*tool, *_RECORDS['text'], '--files', str(path)])} | jq -Rc {shlex.quote(_JQ)}"
     runs = {
         "ndjson": partial(command, (*_KAFKALOG, *_RECORDS["ndjson"], path)),
@@ -98,7 +92,7 @@ def _instead(path: Path, small: Path, where: str, number: int, tool: list[str] |
     }
     taken = rounds(runs, number)
     ratio = _measured(taken, ["jq", "ndjson"], lambda theirs, ours: theirs / ours)
-    return [*results, _result(what, ratio, "x ndjson", None, where, taken["jq"])]
+    return _result(what, ratio, "x ndjson", None, where, taken["jq"])
 
 
 def _measured(samples: Samples, names: Sequence[str], measure: Callable[..., float]) -> float | str:

@@ -25,6 +25,7 @@ __all__ = [
     "LAYOUTS",
     "MEMORY",
     "PARQUET_RATE",
+    "RECORD_TIME",
     "REPLICAS_ALIKE",
     "ROWS",
     "SMALL_SEGMENTS",
@@ -144,6 +145,7 @@ TEXT_TIME = Goal(2, "x our text's time")
 ARROW_RATE = Goal(1000, "MB/s", at_least=True)
 PARQUET_RATE = Goal(200, "MB/s", at_least=True)
 DECODER_TIME = Goal(10, "times faster than kafka-dump-log", at_least=True)
+RECORD_TIME = Goal(1, "us of CPU a record")
 TABLE_TIME = Goal(1.5, "x every record decoded")
 
 MEMORY = Goal(100, "MiB")

@@ -45,6 +45,7 @@ from kafka_tool import NoJarsError, dump_command, same_output
 from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
 from offsets import offsets
 from pages import pages
+from readers import readers
 from replicas import replicas
 from report import Result, facts, page
 from searches import searches
@@ -184,6 +185,11 @@ class Bench:
         _say(f"searches {size_text(self._audit_size)}")
         return searches(self._files, self._audit_size, self._rounds)
 
+    def readers(self) -> list[Result]:
+        """Measure readers of records beside each other."""
+        _say(f"readers {size_text(self._tool_size)}")
+        return readers(self._files, self._tool_size, self._rounds, self._tool)
+
     def replicas(self) -> list[Result]:
         """Measure audits of two replicas."""
         _say(f"replicas {size_text(self._audit_size)}")
@@ -305,7 +311,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--rounds", type=int, default=5, help="default: %(default)s")
     only = (
         "rows whose name or file contains NAME; memory, start-up, output, audit, bulk, offsets, groups, formats,"
-        " searches, replicas, transactions, pages"
+        " searches, readers, replicas, transactions, pages"
     )
     parser.add_argument("--only", action="append", metavar="NAME", help=only)
     parser.add_argument("--data", type=Path, metavar="DIR", help="keep generated files here (default: a temporary one)")
@@ -352,6 +358,7 @@ def main() -> None:
             "offsets": bench.offsets,
             "groups": bench.groups,
             "searches": bench.searches,
+            "readers": bench.readers,
             "replicas": bench.replicas,
             "transactions": bench.transactions,
             "pages": pages,

@@ -28,6 +28,7 @@ __all__ = [
     "ROOM",
     "controls",
     "copies",
+    "copies_of_headers",
     "find_oddities",
     "holding",
     "in_order",
@@ -709,15 +710,64 @@ def copies(
             raise IndexError
         start = recs[start_column, picks[i]]
         size = recs[size_column, picks[i]]
-        if size < 0:
-            found.append(None)
-        elif start < 0 or size > len(buf) - start:
-            raise IndexError
-        elif cython.compiled and size:
-            found.append(cython.cast(cython.p_const_char, cython.address(buf[start]))[:size])
-        else:
-            found.append(bytes(buf[start : start + size]))
+        found.append(_copy(buf, start, size))
     return found
+
+
+def copies_of_headers(
+    buf: cython.const[cython.uchar][::1],
+    recs: cython.const[cython.longlong][:, ::1],
+    picks: cython.const[cython.longlong][::1],
+    count: cython.Py_ssize_t,
+) -> list[tuple[tuple[bytes, bytes | None], ...]]:
+    """Copy the headers of each of the first `count` of `picks`, which the kernel has checked."""
+    found: list = []
+    of_one: list
+    i: cython.Py_ssize_t
+    p: cython.Py_ssize_t
+    left: cython.longlong
+    key: cython.Py_ssize_t
+    value: cython.Py_ssize_t
+    key_size: cython.longlong
+    value_size: cython.longlong
+    size: cython.Py_ssize_t = len(buf)
+    if len(recs) < RECORD_CELLS or count > len(picks):
+        raise IndexError
+    for i in range(count):
+        if picks[i] < 0 or picks[i] >= recs.shape[1]:
+            raise IndexError
+        left = recs[HEADERS_COUNT, picks[i]]
+        if left <= 0:
+            found.append(())
+            continue
+        of_one = []
+        p = recs[HEADERS_START, picks[i]]
+        while left > 0:
+            if p < 0:
+                raise IndexError
+            key_size, key = varint(buf, p, size)
+            if key < 0 or key_size < 0 or key_size > size - key:
+                raise IndexError
+            value_size, value = varint(buf, key + key_size, size)
+            if value < 0:
+                raise IndexError
+            of_one.append((_copy(buf, key, key_size), _copy(buf, value, value_size)))
+            p = value + value_size if value_size > 0 else value
+            left -= 1
+        found.append(tuple(of_one))
+    return found
+
+
+@cython.cfunc
+def _copy(buf: cython.const[cython.uchar][::1], start: cython.longlong, size: cython.longlong) -> object:
+    """Copy bytes; below 0 is the size of null."""
+    if size < 0:
+        return None
+    if start < 0 or size > len(buf) - start:
+        raise IndexError
+    if cython.compiled and size:
+        return cython.cast(cython.p_const_char, cython.address(buf[start]))[:size]
+    return bytes(buf[start : start + size])
 
 
 def wanted_records(

@@ -26,6 +26,9 @@ def leave_out(heads: Cells, count: int, picks: Cells, picked: int, control_only:
 def copies(
     buf: Bytes, recs: Cells, start_column: int, size_column: int, picks: Cells | array[int], count: int
 ) -> list[bytes | None]: ...
+def copies_of_headers(
+    buf: Bytes, recs: Cells, picks: Cells | array[int], count: int
+) -> list[tuple[tuple[bytes, bytes | None], ...]]: ...
 def wanted_records(
     buf: Bytes, recs: Cells, count: int, conditions: Cells, key: bytes, has_key: bool, picks: Cells
 ) -> int: ...

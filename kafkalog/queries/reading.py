@@ -21,7 +21,7 @@ from kafkalog.kernel import records as kernel_records
 from kafkalog.narrowing import EVERYTHING, Narrowing
 from kafkalog.quantities import Ago, When, time_of
 from kafkalog.queries.given_file import GivenFile, GivenLogs
-from kafkalog.segments.decoded import RecordBlock, headers_of
+from kafkalog.segments.decoded import RecordBlock
 from kafkalog.segments.readers import OnFinding, warn
 from kafkalog.segments.segment import segment_chunks
 from kafkalog.segments.selection import Picks, ReplicaChoice, Selection
@@ -213,15 +213,10 @@ class SelectedBlock:
             return kernel_records.copies(block.buf, recs.cells, start, size, self.picks.rows, count)
 
         batches = column(buffers.BATCH)
-        counts = column(buffers.HEADERS_COUNT)
         positions = heads.column(buffers.POSITION).tolist()
         headers: Iterable[tuple[tuple[bytes, bytes | None], ...]] = repeat(())
-        if any(counts):
-            starts = column(buffers.HEADERS_START)
-            headers = [
-                tuple(headers_of(block.buf, start, number)) if number else ()
-                for start, number in zip(starts, counts, strict=True)
-            ]
+        if any(recs.column(buffers.HEADERS_COUNT)):
+            headers = kernel_records.copies_of_headers(block.buf, recs.cells, self.picks.rows, count)
         offsets = column(buffers.OFFSET)
         cells = zip(
             offsets, column(buffers.TIMESTAMP), column(buffers.SEQUENCE), copies(buffers.KEY_START, buffers.KEY_SIZE),

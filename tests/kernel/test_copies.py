@@ -55,3 +55,30 @@ def test_nothing_outside_of_the_bytes_is_read(
     """Whatever the cells say."""
     with pytest.raises(IndexError):
         copied(form, [span], picks, count)
+
+
+def varint(number: int) -> bytes:
+    """Write a number below 64 as Kafka's varints are."""
+    return bytes([number * 2 if number >= 0 else -number * 2 - 1])
+
+
+@FORMS
+def test_headers_are_copied_record_by_record(form: ModuleType) -> None:
+    """None, one whose value is null, two; what runs past the bytes is refused."""
+    one = varint(1) + b"k" + varint(-1)
+    two = varint(2) + b"ab" + varint(3) + b"xyz" + varint(0) + varint(0)
+    recs = record_cells(3)
+    for row, (start, count) in enumerate([(0, 0), (0, 1), (len(one), 2)]):
+        recs.set(buffers.HEADERS_START, row, start)
+        recs.set(buffers.HEADERS_COUNT, row, count)
+
+    found = form.copies_of_headers(one + two, recs.cells, array("q", [2, 0, 1]), 3)
+
+    assert found == [((b"ab", b"xyz"), (b"", b"")), (), ((b"k", None),)]
+    for data in (one + two[:-1], one + two[:4], one):
+        with pytest.raises(IndexError):
+            form.copies_of_headers(data, recs.cells, array("q", [2]), 1)
+    for row, start in ((-1, 0), (3, 0), (1, -1)):
+        recs.set(buffers.HEADERS_START, 1, start)
+        with pytest.raises(IndexError):
+            form.copies_of_headers(one, recs.cells, array("q", [row]), 1)
