@@ -188,7 +188,10 @@ def run_bulk(paths: Sequence[str], output: str, *, overwrite: bool, master: str 
     with spark_job(
         paths, output, "txn-audit", overwrite=overwrite, master=master, arguments=sys.argv[1:], check=_earlier
     ) as job:
-        return _run_audit(job, started)
+        verdict, status = _run_audit(job, started)
+    if verdict:
+        print(escape(verdict))  # behind the job, which has not failed where nobody reads that any more
+    return status
 
 
 def _earlier(output: Output, params: dict[str, Any]) -> None:
@@ -203,7 +206,8 @@ def _audit_options(params: Mapping[str, Any]) -> AuditOptions:
     return audit_options_of(**{name: params[name] for name in names}, limits=limits_of(params))
 
 
-def _run_audit(job: SparkJob, started: float) -> int:
+def _run_audit(job: SparkJob, started: float) -> tuple[str, int]:
+    """Return the verdict, empty where the job stopped before there was one, and the exit status."""
     from kafkalog.auditing.pipeline import SPLIT_BYTES
     from kafkalog_spark.audit_job import AuditOrder, run_audit
     from kafkalog_spark.bulk_audit import CorruptInputError
@@ -226,11 +230,10 @@ def _run_audit(job: SparkJob, started: float) -> int:
         say(f"error: {error}")
         refused = Outcome(Severity.ERROR)
         refused.answered_no()
-        return refused.status()
+        return "", refused.status()
     say_reused(found.summary.reused, params.get("since_audit"), resumed=output.resumed)
     say_findings(found.summary.refused)
-    print(escape(found.verdict.headline))
-    return found.verdict.status(order.fail_on, exit_zero=order.exit_zero)
+    return found.verdict.headline, found.verdict.status(order.fail_on, exit_zero=order.exit_zero)
 
 
 # What holds the bytes of whole clusters' disks.

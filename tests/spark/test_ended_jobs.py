@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pyarrow as pa
 import pytest
@@ -19,6 +20,7 @@ import pytest
 from invoke import kafkalog
 from kafkalog.errors import OutputError, UnreadableError
 from kafkalog.exit_status import Exit
+from kafkalog_cli import submit
 from kafkalog_cli.submit import bulk_audit, bulk_space
 from kafkalog_spark import frames
 from kafkalog_spark.ended_jobs import jvm_in_words
@@ -164,6 +166,19 @@ def test_a_setting_that_does_not_exist_is_refused(spark: SparkSession, tmp_path:
         spark.conf.unset("spark.kafkalog.keys")
         spark.conf.unset("spark.kafkalog.table")
     assert [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()] == ["next_start"]
+
+
+def test_a_verdict_that_nobody_reads_is_no_failed_job(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where `head` ended: the output is whole, and the status is that of other commands."""
+    monkeypatch.setattr(submit, "print", Mock(side_effect=BrokenPipeError), raising=False)
+    (tmp_path / "empty").mkdir()
+    ended = kafkalog("--input", tmp_path / "empty", "-o", tmp_path / "out", command=bulk_audit)
+
+    assert ended.status == Exit.CLOSED_PIPE
+    assert "failed" not in ended.err
+    assert (tmp_path / "out" / "_SUCCESS").exists()
 
 
 def test_a_launcher_without_packages_says_so(tmp_path: Path) -> None:
