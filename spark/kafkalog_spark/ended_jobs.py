@@ -30,6 +30,7 @@ _TOO_MUCH: Final = re.compile(r"results of (\d+) tasks \((.+?)\) is bigger than 
 _LOST: Final = re.compile(r"ExecutorLostFailure \(executor \S+ exited[^)]*\) Reason: (.+?)(?=\n|$)")
 _OUT_OF_MEMORY: Final = re.compile(r"java\.lang\.OutOfMemoryError: (.+)")
 _IN_PYTHON: Final = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n)+(\S.*)", re.MULTILINE)
+_ENDED: Final = re.compile("LiveListenerBus is stopped|Cannot call methods on a stopped SparkContext")
 _CRASHED: Final = "Python worker exited unexpectedly"
 _MORE_MEMORY: Final = "spark.executor.memoryOverhead gives executors more, --split-bytes makes tasks smaller"
 
@@ -97,6 +98,10 @@ def _of_spark(text: str) -> str:
         return f"an executor was lost: {lost[1].strip().rstrip('.')}; for want of memory, {_MORE_MEMORY}"
     if _CRASHED in text:
         return f"a Python worker was killed, as the system does for want of memory: {_MORE_MEMORY}"
+    if _ENDED.search(text):
+        return (
+            "the cluster ended the application, as where no executor starts: the master's and the workers' logs say why"
+        )
     if raised := _IN_PYTHON.search(text):
         return f"a task of Python ended with {raised[1].strip()}: do driver and executors have the same kafkalog?"
     if where := _WHERE.search(text):

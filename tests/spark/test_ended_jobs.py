@@ -77,6 +77,11 @@ def test_an_output_that_only_the_driver_sees(
             "driver and executors have the same kafkalog?",
         ),
         (
+            "An error occurred while calling None.org.apache.spark.sql.classic.SparkSession.\n: java.lang.IllegalStateException: "
+            "LiveListenerBus is stopped.\n\tat org.apache.x",
+            Exit.INCOMPLETE, "the job failed: the cluster ended the application, as where no executor starts: the master's",
+        ),
+        (
             'java.io.IOException: Cannot run program "python9": error=2, No such file or directory',
             Exit.INCOMPLETE, "executors have no program python9: set PYSPARK_PYTHON",
         ),
@@ -116,7 +121,7 @@ def test_an_output_that_only_the_driver_sees(
             Exit.OUTPUT_FAILED, "Unable to load libjvm: HDFS needs Hadoop's own libraries here (JAVA_HOME,",
         ),
     ],
-    ids=["package", "python", "other", "program", "disk", "executor", "results", "memory", "output", "store", "hadoop"],
+    ids=["package", "python", "other", "ended", "program", "disk", "executor", "results", "memory", "output", "store", "hadoop"],
 )  # fmt: skip
 def test_the_cause_is_found_in_a_trace(said: str, status: Exit, line: str, needs_spark: None) -> None:
     """Spark 3.5, 4.0 and 4.3 put it far below lines of their own."""
