@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.exit_status import Outcome
-from kafkalog.files.names import local_path
+from kafkalog.files.names import SEGMENTS, FileKind, local_path, parse_name
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import Narrowing, matches, nothing_matches
@@ -108,6 +108,9 @@ class RecordRun(Answering):
         watch().begin(sum(sizes), len(sizes))
         for file in given.files:
             try:
+                kind = parse_name(os.path.basename(file.path)).kind
+                if kind not in (*SEGMENTS, FileKind.UNKNOWN):
+                    raise UnreadableError(f"{file.path}: no segment: it is a {kind.value} by its name")
                 for item in read(file, selection, report):
                     if isinstance(item, Finding):
                         report(item)

@@ -95,7 +95,7 @@ class Access:
     def begin(self) -> None:
         """Raise CancelledError where the event is set, though there may be nothing to read; refuse archives."""
         if self.cancel is not None and self.cancel.is_set():
-            raise CancelledError("cancelled before anything was read")
+            raise CancelledError("cancelled after 0 bytes: before anything was read")
         for path in self.paths:
             if parse_name(os.path.basename(path)).kind is FileKind.UNKNOWN and os.path.isfile(local_path(path)):
                 from kafkalog.log_dirs.archives import is_archive

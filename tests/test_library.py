@@ -141,9 +141,18 @@ def test_what_can_not_be_read_is_a_finding(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["records", "batches", "find", "extract"])
-@pytest.mark.parametrize(("place", "words"), [("gone.log", r"gone\.log"), ("", "no log directory in it")])
+@pytest.mark.parametrize(
+    ("place", "words"),
+    [
+        ("gone.log", r"gone\.log"),
+        ("", "no log directory in it"),
+        (f"{0:020}.index", r"no segment: it is a \.index by its name"),
+    ],
+)
 def test_where_nothing_can_be_read_records_raise(name: str, place: str, words: str, tmp_path: Path) -> None:
     """An empty answer would look like a log without records; the outcome says it, too."""
+    if place.endswith(".index"):
+        (tmp_path / place).write_bytes(bytes(8))
     found = getattr(kafkalog.open(tmp_path / place, on_finding=lambda _: None), name)()
     with pytest.raises(kafkalog.UnreadableError, match=words):
         list(found)
@@ -374,6 +383,8 @@ def test_an_id_that_is_not_there_is_named() -> None:
             list(found)
 
     assert logs.find(transactional_id="tx-z").outcome.status == 1
+    with pytest.raises(kafkalog.NothingMatchesError, match="no transactional id matches 'tx-z': there is none"):
+        list(kafkalog.open(HANGING / "ledger-0").transactions(transactional_id="tx-z"))
 
 
 def test_an_open_file_is_refused_with_a_sentence() -> None:
@@ -449,7 +460,7 @@ def test_a_run_with_nothing_to_read_is_cancelled(name: str, tmp_path: Path) -> N
 
     assert found.outcome.status is status
     for again in (iter, kafkalog.Result.to_arrow):
-        with pytest.raises(kafkalog.CancelledError, match="cancelled"):
+        with pytest.raises(kafkalog.CancelledError, match="cancelled after"):
             list(again(getattr(kafkalog.open(tmp_path, cancel=stop), name)()))
 
 
