@@ -108,9 +108,7 @@ class RecordRun(Answering):
         watch().begin(sum(sizes), len(sizes))
         for file in given.files:
             try:
-                kind = parse_name(os.path.basename(file.path)).kind
-                if kind not in (*SEGMENTS, FileKind.UNKNOWN):
-                    raise UnreadableError(f"{file.path}: no segment: it is a {kind.value} by its name")
+                _refuse_others(file.path)
                 for item in read(file, selection, report):
                     if isinstance(item, Finding):
                         report(item)
@@ -173,6 +171,20 @@ class RecordRun(Answering):
                     pass
         assert self._outcome is not None
         return self._outcome
+
+
+def _refuse_others(path: str) -> None:
+    """Raise UnreadableError for a file of another kind than segments, and for an archive."""
+    kind = parse_name(os.path.basename(path)).kind
+    if kind not in (*SEGMENTS, FileKind.UNKNOWN):
+        raise UnreadableError(f"{path}: no segment: it is a {kind.value} by its name")
+    if kind is FileKind.UNKNOWN and os.path.isfile(local_path(path)):
+        from kafkalog.log_dirs.archives import is_archive
+
+        if is_archive(path):
+            raise UnreadableError(
+                f"{path}: an archive or a compressed file: unpack it first, as kafkalog.unpacked does"
+            )
 
 
 class ItemsRun(Answering):
