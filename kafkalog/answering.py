@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
 
 from kafkalog.errors import UnreadableError
 from kafkalog.exit_status import Outcome
-from kafkalog.files.names import local_path
+from kafkalog.files.names import SEGMENTS, FileKind, local_path, parse_name
 from kafkalog.files.watch import watch
 from kafkalog.findings import Finding, Severity
 from kafkalog.narrowing import Narrowing, matches, nothing_matches
@@ -108,6 +108,7 @@ class RecordRun(Answering):
         watch().begin(sum(sizes), len(sizes))
         for file in given.files:
             try:
+                _refuse_others(file.path)
                 for item in read(file, selection, report):
                     if isinstance(item, Finding):
                         report(item)
@@ -170,6 +171,20 @@ class RecordRun(Answering):
                     pass
         assert self._outcome is not None
         return self._outcome
+
+
+def _refuse_others(path: str) -> None:
+    """Raise UnreadableError for a file of another kind than segments, and for an archive."""
+    kind = parse_name(os.path.basename(path)).kind
+    if kind not in (*SEGMENTS, FileKind.UNKNOWN):
+        raise UnreadableError(f"{path}: no segment: it is a {kind.value} by its name")
+    if kind is FileKind.UNKNOWN and os.path.isfile(local_path(path)):
+        from kafkalog.log_dirs.archives import is_archive
+
+        if is_archive(path):
+            raise UnreadableError(
+                f"{path}: an archive or a compressed file: unpack it first, as kafkalog.unpacked does"
+            )
 
 
 class ItemsRun(Answering):

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, Generic, TypeVar, overload
 from kafkalog.errors import CancelledError, InvalidInputError, OutputError, UnsupportedError
 from kafkalog.escape import escape
 from kafkalog.files.limits import Limits
-from kafkalog.files.names import FileKind, is_remote, local_path, parse_name, why_no_place
+from kafkalog.files.names import is_remote, local_path, why_no_place
 from kafkalog.files.watch import CountingWatch, set_watch
 from kafkalog.findings import Finding
 from kafkalog.segments.blocks import Rows
@@ -93,18 +93,9 @@ class Access:
     on_finding: Callable[[Finding], object] | None = None
 
     def begin(self) -> None:
-        """Raise CancelledError where the event is set, though there may be nothing to read; refuse archives."""
+        """Raise CancelledError where the event is set, though there may be nothing to read."""
         if self.cancel is not None and self.cancel.is_set():
-            raise CancelledError("cancelled before anything was read")
-        for path in self.paths:
-            if parse_name(os.path.basename(path)).kind is FileKind.UNKNOWN and os.path.isfile(local_path(path)):
-                from kafkalog.log_dirs.archives import is_archive
-
-                if is_archive(path):
-                    raise UnsupportedError(
-                        f"{path}: an archive or a compressed file: open what it has with"
-                        f" `with kafkalog.unpacked([{path!r}]) as paths:`"
-                    )
+            raise CancelledError("cancelled after 0 bytes: before anything was read")
 
     def context(self) -> Context:
         """Return a context to read in."""

@@ -41,6 +41,10 @@ def unpacked(paths: Sequence[str], max_bytes: int = MAX_UNPACKED_BYTES) -> Itera
 
     An archive stands for what is in it; directories that contain nothing but one directory are passed. At most
     `max_bytes` are unpacked of all. Raises UnreadableError for an archive that is broken, or would write elsewhere.
+
+    >>> with kafkalog.unpacked(["fixtures/v2.8-hanging/data"]) as paths:  # one that is no archive is as it was
+    ...     kafkalog.open(paths).audit().verdict.word
+    'BLOCKED'
     """
     archives = _Archives(max_bytes)
     try:

@@ -255,7 +255,7 @@ def transition_rows(
         clusters.setdefault(log.cluster, []).append(StateRows(directory.log, directory.partition, rows))
     yield from findings
     coordinators = [Coordinator(rows_of_logs) for rows_of_logs in clusters.values()]
-    if logs and ids:
+    if ids:
         known = [name for coordinator in coordinators for name in coordinator.states.ids]
         if not any(matches(name, ids) for name in known):
             raise nothing_matches("transactional id", ids, known)
