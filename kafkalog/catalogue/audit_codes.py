@@ -760,8 +760,8 @@ AUDITS: Final[dict[str, Code]] = {
         ERROR,
         "A partition of a broker is only in directories with the suffix -delete, -future or -stray, although the"
         " metadata assigns it to the broker: a move was interrupted, or somebody renamed them.",
-        "Certain for a broker that was stopped; in a copy of one that ran, it may have been renaming or deleting them. A"
-        " note for a -future replica in the log directory that the metadata assigns: the start gives it its name.",
+        "Certain for a broker that was stopped; in a copy of one that ran, it may have been renaming or deleting them."
+        " A note for a -future replica in the log directory that the metadata assigns: the start gives it its name.",
         "At its next start the broker makes an empty directory, cuts a -future replica to it, and deletes those with"
         " -delete a minute later.",
         "Before the broker starts, copy them, and rename the whole one to the partition's name.",

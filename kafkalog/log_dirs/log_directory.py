@@ -18,7 +18,15 @@ from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import device_and_inode, exists, identity_of, is_outside, leaving, open_tree
 from kafkalog.files.names import NAMED_BY_OFFSET, FileKind, is_remote, is_virtual, local_path, parse_name
 from kafkalog.files.opening import confine
-from kafkalog.files.recognition import CHECKPOINTS, INDEX_CACHE, DirectoryKind, is_marked, is_odd, partition_name, recognized
+from kafkalog.files.recognition import (
+    CHECKPOINTS,
+    INDEX_CACHE,
+    DirectoryKind,
+    is_marked,
+    is_odd,
+    partition_name,
+    recognized,
+)
 from kafkalog.files.tree import DirectoryEntry, DirectoryIdentity, FileIdentity, Tree
 from kafkalog.findings import Finding, Where
 from kafkalog.kafka.checkpoint import NO_UUID, java_uuid

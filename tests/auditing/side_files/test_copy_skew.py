@@ -135,6 +135,18 @@ def test_the_newest_segments_index_that_leads_into_a_batch_is_told_by_an_audit_t
     assert both(copy) == [[("index-mismatch", Severity.WARNING)]] * 2
 
 
+def test_a_segment_that_the_next_start_puts_in_place_is_not_lost(copy: Path) -> None:
+    """A .swap file is, after a clean stop, too: unless the cleaning that made it did not come to its end."""
+    (copy.parent / ".lock").rename(copy.parent / ".kafka_cleanshutdown")
+    segment = segments(copy)[2]
+    segment.rename(f"{segment}.swap")
+
+    assert both(copy) == [[], []]
+    assert kafkalog("verify", "--restorable", copy.parent).text.startswith("YES")
+    (copy / f"{0:020}.log.cleaned").touch()
+    assert all(("offset-gap-lost", Severity.ERROR) in found for found in both(copy))
+
+
 def test_an_index_of_offsets_inside_a_whole_segment_explains_nothing(copy: Path) -> None:
     """No segment began there: what a transaction index lacks is not what retention was deleting."""
     from kafkalog.auditing.side_files.copy_skew import _Skew
