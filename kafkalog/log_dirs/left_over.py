@@ -24,7 +24,7 @@ from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.quantities import many
 from kafkalog.segments.segment import possible_chunks
 
-__all__ = ["FAILED", "end_of_segment", "left_over", "put_aside", "put_in_place"]
+__all__ = ["FAILED", "deleted_at_start", "end_of_segment", "left_over", "put_aside", "put_in_place"]
 
 _ASIDE = {
     "-delete": "the topic was deleted; the broker deletes this directory one minute after its next start",
@@ -69,7 +69,7 @@ def put_aside(directory: PartitionDirectory) -> Finding:
 
 def _swaps(where: PartitionDirectory, swaps: Named, lowest_cleaned: int | None) -> Iterator[Finding]:
     """Report which ``.swap`` files are deleted, and which replace other files."""
-    undone = [pair for pair in swaps if lowest_cleaned is not None and (pair[1].offset or 0) >= lowest_cleaned]
+    undone = [pair for pair in swaps if _is_undone(pair[1], lowest_cleaned)]
     if undone:
         words = f"at or above offset {lowest_cleaned}, the lowest .cleaned file"
         yield _of(where, "files-swap", undone, f"{words}; the broker deletes them at its next start")
@@ -98,9 +98,21 @@ def put_in_place(where: PartitionDirectory) -> tuple[int, int] | None:
         (parsed.offset, end_of_segment(os.path.join(where.log, name), parsed.offset))
         for name, parsed in named
         if parsed.removed == ".swap" and parsed.kind is FileKind.LOG and parsed.offset is not None
-        and not (lowest is not None and parsed.offset >= lowest)
+        and not _is_undone(parsed, lowest)
     ]  # fmt: skip
     return (min(ends)[0], max(end for _, end in ends)) if ends else None
+
+
+def deleted_at_start(where: PartitionDirectory) -> list[str]:
+    """Return the files that a broker deletes when it loads a log: not the .swap files that it puts in place."""
+    named = [(name, parse_name(name)) for name in where.left_over]
+    lowest = _lowest([pair for pair in named if pair[1].removed == ".cleaned"])
+    return [name for name, one in named if one.removed in (".deleted", ".cleaned") or _is_undone(one, lowest)]
+
+
+def _is_undone(name: FileName, lowest_cleaned: int | None) -> bool:
+    """Say whether a file is a .swap file that is deleted, as the cleaning that made it did not come to its end."""
+    return name.removed == ".swap" and lowest_cleaned is not None and (name.offset or 0) >= lowest_cleaned
 
 
 def end_of_segment(path: str, base: int) -> int:

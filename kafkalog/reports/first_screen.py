@@ -176,16 +176,14 @@ def _lost_or_later(source: AuditSource) -> list[str]:
     aside = sum(row["severity"] == "note" and row["needed"] is not None for row in source.notes(_ASIDE))
     end, are = "ends" if len(logs) == 1 else "end", "was" if aside == 1 else "were"
     stops = [os.path.basename(row["file"].rstrip("/")) for row in source.notes(_NAMES) if row["needed"] is not None]
-    return (
-        [f"{number_of(len(logs), 'log')} {end} before offsets that other files know: lost, or copied at another moment"]
-        * bool(logs)
-        + [
-            f"{number_of(aside, 'partition')} {are} put aside, and the next start begins empty there, or {are} moved or"
-            " deleted during the copy"
-        ]
-        * bool(aside)
-        + [f"a broker stops at its start at the name {listed(stops, _PLACES)}"] * bool(stops)
-    )
+    parts = (
+        (logs, f"{number_of(len(logs), 'log')} {end} before offsets that other files know: lost, or copied at another"
+         " moment"),
+        (aside, f"{number_of(aside, 'partition')} {are} put aside, and the next start begins empty there, or {are}"
+         " moved or deleted during the copy"),
+        (stops, f"a broker stops at its start at the name {listed(stops, _PLACES)}"),
+    )  # fmt: skip
+    return [text for some, text in parts if some]
 
 
 def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_open: Sequence[str]) -> list[str]:

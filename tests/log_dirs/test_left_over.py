@@ -9,7 +9,7 @@ import pytest
 
 import plain
 from kafkalog.findings import Finding, Severity
-from kafkalog.log_dirs.left_over import left_over
+from kafkalog.log_dirs.left_over import deleted_at_start, left_over
 from kafkalog.log_dirs.log_directory import open_log_directory
 from official import FIXTURES
 from plain import Batch
@@ -104,6 +104,14 @@ def test_directories_put_aside_are_told_with_their_fate(tmp_path: Path, suffix: 
 
     assert (found.code, found.topic, found.partition) == ("directory-put-aside", "u", 1)
     assert words in found.message
+
+
+def test_what_is_put_in_place_is_not_deleted(tmp_path: Path) -> None:
+    """Up to the lowest .cleaned file, from which on .swap files are deleted, too; a .tmp file stays."""
+    names = [name(0, ".log.swap"), name(3, ".log.cleaned"), name(6, ".log.swap"), name(9, ".log.deleted"), "x.tmp"]
+    [directory] = open_log_directory(partition(tmp_path, *names)).partitions
+
+    assert sorted(deleted_at_start(directory)) == names[1:4]
 
 
 def test_nothing_is_touched(tmp_path: Path) -> None:

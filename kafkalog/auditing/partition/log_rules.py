@@ -20,7 +20,7 @@ from kafkalog.folds.fold import Break, has_data, has_marker, tally
 from kafkalog.kernel import buffers
 from kafkalog.kernel.fold import sequence_break
 from kafkalog.kernel.numbers import add_sequence
-from kafkalog.log_dirs.left_over import left_over
+from kafkalog.log_dirs.left_over import left_over, put_in_place
 from kafkalog.log_dirs.log_directory import PartitionDirectory, remote_part
 from kafkalog.quantities import many, offset_range
 from kafkalog.settle import Reason, lowered
@@ -84,7 +84,9 @@ def _gaps(audit: PartitionAudit) -> Iterator[Finding]:
     gaps = audit.gaps  # of unreadable bytes the bytes have their own finding
     if not gaps:
         return
-    holes = audit.directory.remote_holes  # which have their own finding
+    holes = audit.directory.remote_holes  # which have their own finding, as what .swap files have
+    if audit.directory.left_over and (swapped := put_in_place(audit.directory)) is not None:
+        holes = [*holes, (swapped[0], swapped[1] - 1)]
     for gap in gaps.chosen(~(gaps.of_kind("legal") | gaps.of_cause("unreadable-bytes"))):
         if any(first <= gap.first_offset and gap.last_offset <= last for first, last in holes):
             continue

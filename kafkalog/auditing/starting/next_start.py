@@ -19,7 +19,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.kafka.batch import believed_counts
 from kafkalog.kernel import buffers
-from kafkalog.log_dirs.left_over import put_in_place
+from kafkalog.log_dirs.left_over import deleted_at_start, put_in_place
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory, Segment
 from kafkalog.quantities import many
 from kafkalog.segments.segment import possible_chunks
@@ -150,7 +150,9 @@ def start_of_log(
     deleted = (
         sum(identity.size for identity in sizes if identity is not None)
         if is_deleted
-        else sum(identity.size for name in directory.left_over if (identity := directory.files.get(name)) is not None)
+        else sum(
+            identity.size for name in deleted_at_start(directory) if (identity := directory.files.get(name)) is not None
+        )
     )
     return NextStart(
         directory, node.node_id, clean, recovered, rebuilt, cut,

@@ -16,7 +16,7 @@ from kafkalog.auditing.verification.verifying import verify
 from kafkalog.findings import Finding, Severity
 from kafkalog.segments.readers import batches
 from official import CORPUS, FIXTURES, materialize, of_corpus
-from side_damage import CASE, LOG, beside, cut, other_index, removed, removed_with_indexes, retained, segments
+from side_damage import CASE, LOG, beside, cut, other_index, removed, removed_with_indexes, retained, segments, torn
 
 SKEWED = "unless-copied-while-running"
 MOVING = CORPUS.parent / "corpus-moving"
@@ -133,6 +133,35 @@ def test_the_newest_segments_index_that_leads_into_a_batch_is_told_by_an_audit_t
     assert both(copy) == [[], []]
     path.write_bytes(_index((second.last_offset - base, second.position + 9)) + bytes(4096))
     assert both(copy) == [[("index-mismatch", Severity.WARNING)]] * 2
+
+
+def test_a_segment_before_the_newest_that_is_torn_is_no_torn_end(copy: Path) -> None:
+    """No start cuts it off: what is after it is whole, and what it lacks is lost."""
+    torn(1)(copy)
+
+    assert kafkalog("verify", "--restorable", copy.parent).text.startswith("NO ")
+
+
+def test_a_first_segment_that_is_lost_or_was_deleted_is_a_but(copy: Path) -> None:
+    """Its indexes are here, so nobody knows which: the copy alone may lack it."""
+    segments(copy)[0].unlink()
+    text = " ".join(kafkalog("verify", "--restorable", copy.parent).text.split())
+
+    assert both(copy) == [[("copy-skewed", Severity.WARNING)]] * 2
+    assert text.startswith("YES, BUT")
+    assert "lacks its segment from offset 0 on: it is lost, or was deleted while it was copied" in text
+
+
+def test_a_segment_that_the_next_start_puts_in_place_is_not_lost(copy: Path) -> None:
+    """A .swap file is, after a clean stop, too: unless the cleaning that made it did not come to its end."""
+    (copy.parent / ".lock").rename(copy.parent / ".kafka_cleanshutdown")
+    segment = segments(copy)[2]
+    segment.rename(f"{segment}.swap")
+
+    assert both(copy) == [[], []]
+    assert kafkalog("verify", "--restorable", copy.parent).text.startswith("YES")
+    (copy / f"{0:020}.log.cleaned").touch()
+    assert all(("offset-gap-lost", Severity.ERROR) in found for found in both(copy))
 
 
 def test_an_index_of_offsets_inside_a_whole_segment_explains_nothing(copy: Path) -> None:

@@ -101,7 +101,7 @@ def _flip(home: Path) -> None:
     ("change", "subject", "what", "said"),
     [
         (_gone("meta.properties"), "broker", "refuses", "has no meta.properties"),
-        (lambda home: (home / "lost+found").mkdir(), "broker", "refuses", "has the directory lost+found"),
+        (lambda home: (home / "lost+found").mkdir(), "broker", "refuses", "lost+found: its name is no partition's"),
         (_rubbish("replication-offset-checkpoint"), "broker", "refuses", "replication-offset-checkpoint"),
         (_gone("__cluster_metadata-0"), "cluster", "no-metadata", "no metadata log is here"),
         (_gone(LOG), "partition", "absent", "has no directory on broker 1"),
