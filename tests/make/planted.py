@@ -25,6 +25,7 @@ from kafkalog.segments.segment import scan
 __all__ = ["InReal", "Planted", "left_of"]
 
 PIECE: Final = 8
+_FEW: Final = 3  # changes of letters: a piece of fewer, as xxxxxxxx, is no secret
 _ENOUGH: Final = 200  # bytes of what a client wrote
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _KEYLESS: Final = (Internal.CLUSTER_METADATA, Internal.REMOTE_LOG_METADATA)
@@ -207,6 +208,8 @@ class Planted:
 def left_of(secrets: list[bytes], folder: Path) -> list[str]:
     """Where a piece of a secret is in the files below a folder or their names, also in what batches decompress to."""
     pieces = np.unique(np.concatenate([words for secret in secrets for words in _words(secret)]))
+    letters = np.sort(pieces.view(np.uint8).reshape(-1, PIECE), axis=1)
+    pieces = pieces[(np.diff(letters, axis=1) != 0).sum(axis=1) >= _FEW]
     return [where for where, data in _contents(folder) if any(_is_among(words, pieces) for words in _words(data))]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,8 @@ import build
 from kafkalog.redaction import NameChoice, RedactionChoice, redact
 from official import CORPUS, cases, of_corpus
 from planted import InReal, Planted, left_of
+
+_KAFKAS = re.compile("consumer|transaction|checkpoint")  # what clients' names and the broker's own have in common
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 20))])
@@ -59,5 +62,5 @@ def test_nothing_of_a_real_directory_is_left(tmp_path: Path, case: Path) -> None
         done = redact(str(tmp_path / data.name), out, RedactionChoice(NameChoice.HASH, shift_ms=-987_654_321))
 
         assert left_of(real.secrets, tmp_path / data.name)
-        names = [old.encode() for names in done.new_names.values() for old in names if len(old) >= 8]
+        names = [old.encode() for names in done.new_names.values() for old in names if not _KAFKAS.search(old)]
         assert left_of(real.secrets + names, out) == []
