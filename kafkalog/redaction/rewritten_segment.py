@@ -120,6 +120,7 @@ def rewrite(path: str, write: Write, contents: Contents, internal: Internal | No
         rewriting = _Rewriting(source, write, contents, internal, limits)
         rewriting.places.last_offset = (parse_name(os.path.basename(path)).offset or 0) - 1
         for chunk in chunks_of_source(source, path, limits=limits):
+            chunk.only_possible()
             rewriting.take(chunk)
         rewriting.fill(source.size, "no-whole-batch")
     finally:
@@ -153,7 +154,12 @@ class _Rewriting:
         buf = bytearray(chunk.buf)
         original = chunk.buf
         start_of = chunk.position
-        whole = [row for row in range(heads.count) if heads.cell(buffers.VALID, row)]
+        # No checksum is of the offset: a damaged one may be anything.
+        whole = [
+            row
+            for row in range(heads.count)
+            if heads.cell(buffers.VALID, row) and heads.cell(buffers.LAST_OFFSET, row) < HIGHEST_NUMBER
+        ]
         packed = {row for row in whole if heads.cell(buffers.ATTRIBUTES, row) & CODEC_MASK}
         sections = {
             row: (heads.cell(buffers.SECTION_START, row), heads.cell(buffers.SECTION_STOP, row)) for row in whole

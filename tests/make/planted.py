@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import random
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import snappy
 
 import build
+import kafkalog
 from kafkalog.kafka.compression import decompress
 from kafkalog.kafka.internal_records import RecordType, record_types
 from kafkalog.kafka.internal_topics import Internal
@@ -19,9 +22,11 @@ from kafkalog.kafka.message_writer import encode, encode_uvarint
 from kafkalog.segments.internal_blocks import TOPICS
 from kafkalog.segments.segment import scan
 
-__all__ = ["Planted", "left_of"]
+__all__ = ["InReal", "Planted", "left_of"]
 
 PIECE: Final = 8
+_FEW: Final = 3  # changes of letters: a piece of fewer, as xxxxxxxx, is no secret
+_ENOUGH: Final = 200  # bytes of what a client wrote
 _LETTERS: Final = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 _KEYLESS: Final = (Internal.CLUSTER_METADATA, Internal.REMOTE_LOG_METADATA)
 _LOG: Final = "00000000000000000000.log"
@@ -202,12 +207,83 @@ class Planted:
 
 def left_of(secrets: list[bytes], folder: Path) -> list[str]:
     """Where a piece of a secret is in the files below a folder or their names, also in what batches decompress to."""
-    pieces = {secret[at : at + PIECE] for secret in secrets for at in range(len(secret) - PIECE + 1)}
-    return [where for where, data in _contents(folder) if _has_piece(data, pieces)]
+    pieces = np.unique(np.concatenate([words for secret in secrets for words in _words(secret)]))
+    letters = np.sort(pieces.view(np.uint8).reshape(-1, PIECE), axis=1)
+    pieces = pieces[(np.diff(letters, axis=1) != 0).sum(axis=1) >= _FEW]
+    return [where for where, data in _contents(folder) if any(_is_among(words, pieces) for words in _words(data))]
 
 
-def _has_piece(data: bytes, pieces: set[bytes]) -> bool:
-    return any(data[at : at + PIECE] in pieces for at in range(len(data) - PIECE + 1))
+def _is_among(words: Any, pieces: Any) -> bool:
+    """Say whether one of some numbers is among others, which are sorted."""
+    return bool((pieces[np.minimum(np.searchsorted(pieces, words), len(pieces) - 1)] == words).any())
+
+
+def _words(data: bytes) -> list[np.ndarray[tuple[int, ...], np.dtype[np.uint64]]]:
+    """All pieces of eight bytes, as numbers; zeros are anywhere."""
+    found = []
+    for at in range(min(PIECE, max(0, len(data) - PIECE + 1))):
+        words = np.frombuffer(data[at : at + (len(data) - at) // PIECE * PIECE], np.uint64)
+        found.append(words[words != 0])
+    return found
+
+
+class InReal:
+    """Plants secrets into a copy of a real broker's directories, and gathers those that it has already."""
+
+    def __init__(self, seed: int) -> None:
+        self._planted = Planted(seed)
+        self._random = random.Random(seed)
+        self.secrets = self._planted.secrets
+
+    def gather(self, folder: Path) -> None:
+        """Take the keys, values and headers of user's records for secrets."""
+        for path in sorted(folder.rglob("*.log")):
+            if not path.parent.name.startswith("__"):
+                for record in kafkalog.open(path).records():
+                    every = [record.key, record.value, *(value for _, value in record.headers)]
+                    self.secrets += [
+                        one[:_ENOUGH] for one in every if one is not None and len(set(one[:_ENOUGH])) >= PIECE
+                    ]
+
+    def plant(self, folder: Path) -> None:
+        """Write random bytes behind, into and beside the files of a log directory, and into unused ends."""
+        segments = [path for path in sorted(folder.rglob("*.log")) if path.stat().st_size > 200]
+        for path in sorted(one for one in folder.rglob("*") if one.is_file()):
+            data = path.read_bytes()
+            if path.suffix in (".log", ".index", ".timeindex") and data[-100:] == bytes(100):
+                data = data[:-60] + self._planted.some() + data[-36:]
+            elif path.suffix in _BYTES:
+                data += self._planted.some()
+            elif path.name in _LINES or path.name.endswith("-checkpoint"):
+                data += b"\n" + f"{self._planted.text()} {self._planted.text()} 1\nx={self._planted.text()}\n".encode()
+            elif path.name == "quorum-state":
+                data = data.replace(b"{", b'{"x":"' + self._planted.text().encode() + b'",', 1)
+            path.write_bytes(data)
+        for path in self._random.sample(segments, min(len(segments), 8)):
+            whole = bytearray(path.read_bytes())
+            for suffix in (".deleted", ".cleaned", ".swap"):
+                path.with_name(f"{int(path.name[:20]) + 1:020}.log{suffix}").write_bytes(whole + self._planted.some())
+            at = self._random.randrange(100, len(whole) - 40)
+            whole[at : at + 24] = self._planted.some()
+            path.write_bytes(whole)
+        for path in segments[:1]:
+            shutil.copytree(path.parent, folder / "_schemas-0", dirs_exist_ok=True)
+        (folder / "server.properties").write_text(f"password={self._planted.text()}\n")
+        (folder / self._planted.text()).mkdir()
+
+
+_BYTES: Final = (
+    ".log",
+    ".index",
+    ".timeindex",
+    ".txnindex",
+    ".snapshot",
+    ".checkpoint",
+    ".deleted",
+    ".cleaned",
+    ".swap",
+)
+_LINES: Final = ("meta.properties", "partition.metadata", ".kafka_cleanshutdown", "leader-epoch-checkpoint")
 
 
 def _contents(folder: Path) -> Iterator[tuple[str, bytes]]:
