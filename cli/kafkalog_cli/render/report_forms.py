@@ -232,10 +232,13 @@ def _brief(
         steps = list(_each_step(row, moments, sheet, short=short))
         if sheet.rows(lines := [*head, *chain(*steps)]) <= room:
             return lines
-    for number in range(len(steps), -1, -1):  # the last one stays: it says what to do with what was saved
-        left = len(steps) - number
+    texts = [step["text"] for step in row["next_steps"] or ()]
+    verify = next((at for at, text in enumerate(texts) if text.startswith("Verify")), -1)
+    for number in range(len(steps), -1, -1):  # how it is verified stays: it says what becomes of what was saved
+        kept = steps[verify] if number <= verify else []
+        left = len(steps) - number - bool(kept)
         more = [f"{' ' * _INDENT}… {many(left, 'more step')}: --incident 1"] if left else []
-        lines = [*head, *chain(*steps[: number - 1]), *more, *chain(*steps[-1:] * (number > 0))]
+        lines = [*head, *chain(*steps[:number]), *more, *kept]
         if sheet.rows(lines) <= room:
             return lines
     return []

@@ -210,7 +210,8 @@ class Open(NamedTuple):
         row, decided_so = self.row, "committed" if self.is_committed else "aborted" if self.is_aborted else "none"
         fate = "open" if row["state"] == "ongoing" else decided_so
         whose = row["transactional_id"], row["producer_id"], row["records"]
-        fate = fate if is_proved(self.finding["certainty"]) else "unknown"
+        known = self.finding["code"] == "transaction-pending" or is_proved(self.finding["certainty"])
+        fate = fate if known else "unknown"
         return TransactionPart(self.place, row["first_offset"], row["last_offset"], *whose, fate)
 
     @property
