@@ -277,9 +277,7 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
 
 _CLEANING: Final = "cleaning"
 STOPPED: Final = "compaction has stopped"
-_COST: Final = (
-    "It can wait until the morning: consumers get all records, nothing is lost, and the disk fills with old values"
-)
+_COST: Final = "Not urgent: consumers get all records, nothing is lost, and the disk fills with old values"
 _STEPS: Final = frozenset({"offset-went-back", "offset-deleted"})
 _WITH_LINE: Final = frozenset(code for code, about in CATALOGUE.items() if about.line is not None)
 _CLEANINGS: Final = frozenset(code for code in _WITH_LINE if CATALOGUE[code].line == _CLEANING)
