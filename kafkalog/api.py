@@ -105,7 +105,7 @@ def open(  # noqa: A001  # as gzip's, it is called by its module's name
     >>> {record.topic for record in logs.records(outcome="hanging")}
     {'ledger'}
     >>> logs.audit().outcome.verdict.word
-    'BLOCKED'
+    'SUSPICIOUS'
     """
     from kafkalog.log_dirs.remote_store import LayoutError, remote_of
 

@@ -35,6 +35,7 @@ __all__ = [
     "IncidentsGroups",
     "IncidentsKeptIn",
     "IncidentsNextSteps",
+    "IncidentsParts",
     "IncidentsRow",
     "InternalRow",
     "LeaderEpochsRow",
@@ -488,6 +489,19 @@ class SummaryRow(TypedDict):
     totals: str | None
 
 
+class IncidentsParts(TypedDict):
+    """An object in a cell."""
+
+    transactional_id: str | None
+    producer_id: int
+    topic: str
+    partition: int
+    first_offset: int
+    last_offset: int | None
+    records: int | None
+    fate: str
+
+
 class IncidentsKeptIn(TypedDict):
     """An object in a cell."""
 
@@ -566,6 +580,7 @@ class IncidentsRow(TypedDict):
     transactional_ids_total: int | None
     producer_ids: list[int]
     producer_ids_total: int | None
+    parts: list[IncidentsParts] | None
     transactions: int | None
     first_offset: int | None
     last_offset: int | None

@@ -14,7 +14,8 @@ VERDICTS: Final = {
     " whole.",
     "BLOCKED": "Partitions have no leader although a broker was up, or transactions that nothing ends hold back"
     " read_committed consumers.",
-    "SUSPICIOUS": "Something is not as a broker leaves it, and nobody has lost anything by it.",
+    "SUSPICIOUS": "Something is not as a broker leaves it, and nobody has lost anything by it; or transactions may"
+    " hang, which only the running broker can say.",
     "INCOMPLETE": "Not all could be read, or parts are missing among the inputs: the answer is about the rest.",
     "EMPTY": "The log directories have no logs.",
     "OK": "Nothing above a note. The sentence says what there is all the same.",
@@ -41,7 +42,8 @@ LABELS: Final = {
     "incident": "The id of an incident, which the same incident has in another copy, its kind and its cause.",
     "fenced": "Another producer took over a transactional id, and the open transaction of the older one was aborted.",
     "timed out": "Transactions that the coordinator aborted, as they were open for longer than their timeout.",
-    "by hand": "Transactions that an administrator aborted: no coordinator decided it.",
+    "by hand": "Transactions that a foreign marker aborted, for example kafka-transactions.sh abort: no coordinator"
+    " decided it, and none had decided to commit.",
     "open": "Transactions that are under way where the files end; they are normal within their timeout.",
     "waiting": "Consumer groups whose offset commits are in an open transaction.",
     "log start": "Partitions whose oldest records are deleted.",

@@ -17,7 +17,7 @@ from kafkalog.certainty import POSSIBLE
 from kafkalog.files.names import OFFSETS_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.log_dirs.left_over import FAILED
-from kafkalog.quantities import age, by_number, iso, number_of, size_text
+from kafkalog.quantities import age, by_number, iso, number_of, offset_range, size_text
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead, ends_of
 
@@ -111,7 +111,7 @@ _LABELS: Final = {"takeover": "fenced", "timeout": "timed out", "administrator":
 _SAID: Final = {
     "takeover": "another producer took over this transactional id",
     "timeout": "open for longer than its timeout, so the coordinator aborted it",
-    "administrator": "an administrator aborted it: the marker is not the coordinator's",
+    "administrator": "aborted by a foreign marker, which is legal: the coordinator had not committed it",
 }
 
 
@@ -138,8 +138,11 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
                 )
                 said, may = f"{said}, and nothing was written", ""
             times = f" {number:,} times" if number > 1 else ""
-            names = f"an administrator aborted {who}{times}" if row["cause"] == "administrator" else f"{who}{times}"
-            yield Line(label, f"{who}{when}: {may}{said}; {_its_records(row, here)}", number, names)
+            its = _its_records(row, here)
+            names = f"{who}{times}"
+            if row["cause"] == "administrator":
+                names = f"{who}{when}: {its} aborted, legal"
+            yield Line(label, f"{who}{when}: {may}{said}; {its}", number, names)
 
 
 def _who(row: Row) -> str:
@@ -174,6 +177,13 @@ def _its_records(row: Row, here: Collection[str] | None) -> str:
     places = _places(row)
     if row["records"] is None:
         return _left_nothing(row, here)
+    if parts := row.get("parts"):
+        its = (
+            f"{number_of(part['records'], 'record')} in {part['topic']}-{part['partition']} at"
+            f" {offset_range(part['first_offset'], part['last_offset'])}"
+            for part in parts
+        )
+        return listed(its, len(parts))
     where = f" at offsets {row['first_offset']}-{row['last_offset']}" if row["first_offset"] is not None else ""
     if row["first_offset"] is not None and row["first_offset"] == row["last_offset"]:
         where = f" at offset {row['first_offset']}"
@@ -267,6 +277,7 @@ def _log_starts(source: AuditSource, logs: set[str], about: Iterable[ClusterRead
 
 _CLEANING: Final = "cleaning"
 STOPPED: Final = "compaction has stopped"
+_COST: Final = "Not urgent: consumers get all records, nothing is lost, and the disk fills with old values"
 _STEPS: Final = frozenset({"offset-went-back", "offset-deleted"})
 _WITH_LINE: Final = frozenset(code for code, about in CATALOGUE.items() if about.line is not None)
 _CLEANINGS: Final = frozenset(code for code in _WITH_LINE if CATALOGUE[code].line == _CLEANING)
@@ -304,7 +315,7 @@ def _steps_of_groups(source: AuditSource) -> Iterator[Line]:
             "group",
             f"{places[first]}{f'; so it did in {more}' if more else ''}",
             1,
-            f"{group} {did.removesuffix(' by')}",
+            f"{group} {'went back' if did == 'went back by' else 'has offsets that expired or were deleted'}",
         )
 
 
@@ -329,6 +340,7 @@ def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[Cluster
     """Yield the logs in which a cleaning did not finish, and how far the cleaner says that it is."""
     left = {row["log"]: row["message"] for row in source.notes(_CLEANINGS)}
     checkpoints = {log: offset for one in about for log, offset in one.cleanings}
+    failed: dict[str, list[tuple[str, str]]] = {}  # by why, the names and how far each is
     for row in sorted(logs, key=lambda row: (by_number(row["topic"]), row["partition"])):
         log = row["log"]
         if log not in left and log not in checkpoints:
@@ -342,10 +354,14 @@ def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[Cluster
         if FAILED in said:
             at = f" at offset {offset} of {row['log_end_offset']}" if offset >= 0 else ""
             why = said.partition(": ")[2].replace(FAILED, "a cleaning failed")
-            yield Line(_CLEANING, f"{where}: {STOPPED}{at}, no file says since when: {why}", 1, where)
+            failed.setdefault(why, []).append((where, f"{where}{at}"))
             continue
         order = (said, far) if log in left else (far, said)
         yield Line(_CLEANING, f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]", 1, where)
+    for why, some in failed.items():
+        names, places = zip(*some, strict=True)
+        said = f"{STOPPED} in {listed(places, len(places))}, no file says since when: {why}. {_COST}"
+        yield Line(_CLEANING, said, len(some), listed(names, len(names)))
 
 
 def _versions(about: Iterable[ClusterRead]) -> Iterator[Line]:

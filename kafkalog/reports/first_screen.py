@@ -204,7 +204,7 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
     if number := numbers.get("not read"):
         parts.append(f"{number_of(number, 'partition')} partly in remote storage, which was not read")
     if number := numbers.get("cleaning"):
-        failed = sum(line.label == "cleaning" and STOPPED in line.text for line in lines)
+        failed = sum(line.counts for line in lines if line.label == "cleaning" and STOPPED in line.text)
         did = f"{STOPPED}, as a cleaning failed," if failed == number else "a cleaning did not finish"
         parts.append(f"{did} in {number_of(number, 'partition')}")
     parts += [*ends_open, *may_wait(incidents)]

@@ -11,9 +11,9 @@ from typing import Any, Final, NamedTuple
 from kafkalog.certainty import is_proved
 from kafkalog.escape import CommandLine, command_line
 from kafkalog.files.names import given_again
-from kafkalog.quantities import many, offset_range
+from kafkalog.quantities import many, offset_range, producer_name
 
-__all__ = ["IncidentLine", "in_words", "next_words", "records_line"]
+__all__ = ["IncidentLine", "in_words", "next_words", "parts_said", "records_line"]
 
 _NAMES: Final = 20  # of partitions, ids, producers or groups in a line: all that clients noticed, but for a crowd
 
@@ -70,7 +70,8 @@ def in_words(row: Row) -> str:
         return "odd batches"
     if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
         return f"consumers may be stopped ({row['cause']})".replace("-", " ")
-    return f"{row['kind']} ({row['cause']})".replace("-", " ")
+    cause = "foreign-marker" if row["kind"] == "transaction-torn" and row["cause"] == "administrator" else row["cause"]
+    return f"{row['kind']} ({cause})".replace("-", " ")
 
 
 def next_words(texts: Sequence[str]) -> str:
@@ -98,6 +99,31 @@ def records_line(row: Row) -> CommandLine | None:
     topic, _, partition = place.rpartition("-")
     which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")
     return command_line("kafkalog dump --print-data-log", *which, given_again(directory))
+
+
+def parts_said(row: Row, said: str = "") -> list[str]:
+    """Return what there is to say of each of several transactions: whose, where, how many records, what was decided.
+
+    A partition that was `said` is not named again.
+    """
+    parts = row.get("parts") or ()
+    if len({part["producer_id"] for part in parts}) < 2:
+        return []
+    lines = []
+    for part in parts[:_PARTS]:
+        who = producer_name(part["transactional_id"], part["producer_id"])
+        place = f"{part['topic']}-{part['partition']}"
+        what = "" if part["records"] is None else f"{many(part['records'], 'record')}, "
+        what = "only its marker, " if part["records"] == 0 else what
+        where = offset_range(part["first_offset"], part["last_offset"])
+        fate = _FATES.get(part["fate"], part["fate"])
+        lines.append(f"{who}: {'' if place in said else f'{place} '}{where}, {what}{fate}")
+    return [*lines, f"and {len(parts) - _PARTS} more: --full"] if len(parts) > _PARTS else lines
+
+
+_FATES: Final = {"none": "nothing was decided", "unknown": "how it ended is not known"}
+
+_PARTS: Final = 8  # transactions that have a line each
 
 
 def _where(some: Sequence[Row]) -> str:

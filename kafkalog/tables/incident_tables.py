@@ -67,6 +67,14 @@ INCIDENTS: Final = Table(
         Column("transactional_ids_total", "int64", "how many transactional ids there are"),
         Column("producer_ids", "json", "the producer ids; the first 100", shape='["int64"]'),
         Column("producer_ids_total", "int64", "how many producer ids there are"),
+        Column(
+            "parts", "json", "its transactions in each partition, where they are known one by one; the first 100:"
+            " transactional_id, producer_id, topic, partition, first_offset, last_offset, records (0 where"
+            " there is only the marker), and the fate that was decided: committed, aborted, open,"
+            " none, or unknown",
+            shape='[{"transactional_id": "string?", "producer_id": "int64", "topic": "string", "partition": "int64",'
+            ' "first_offset": "int64", "last_offset": "int64?", "records": "int64?", "fate": "string"}]',
+        ),
         Column("transactions", "int64", "how many transactions are affected; null if it is about none"),
         Column("first_offset", "int64", "the first offset affected; null if several partitions are", least=None),
         Column("last_offset", "int64", "the last offset affected; null if several partitions are, or it has no end",

@@ -15,7 +15,7 @@ from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
 from kafkalog.quantities import iso, many, offset_range
-from kafkalog.reports import FirstScreen, Line, in_words, page, records_line
+from kafkalog.reports import FirstScreen, Line, in_words, page, parts_said, records_line
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
@@ -111,10 +111,14 @@ def _labelled(label: str, text: str, moments: TimesOfDay, sheet: Sheet) -> Itera
     yield from wrapped(moments.prose(escape(text)), f"{indent}{label:<{_LABEL}}", indent + " " * _LABEL, sheet)
 
 
-def _each_step(row: Row, moments: TimesOfDay, sheet: Sheet) -> Iterator[list[str]]:
+def _each_step(
+    row: Row, moments: TimesOfDay, sheet: Sheet, *, short: tuple[str, ...] = ()
+) -> Iterator[list[str]]:  # fmt: skip
+    """Yield the lines of each step, those that begin as in `short` without what follows their colon."""
     steps, label = row["next_steps"] or (), "do"
     for number, step in enumerate(steps, 1):
-        lines = list(_labelled(label, f"{number}. {step['text']}" if len(steps) > 1 else step["text"], moments, sheet))
+        said = step["text"].partition(": ")[0] if step["text"].startswith(short) else step["text"]
+        lines = list(_labelled(label, f"{number}. {said}" if len(steps) > 1 else said, moments, sheet))
         if step["command"]:
             lines.append(f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}")
         yield lines
@@ -200,7 +204,11 @@ def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: 
 def _shortly(lines: Sequence[Line]) -> list[Line]:
     """Return a line for each label, with the names that each of its lines begins with."""
     labels = dict.fromkeys(line.label for line in lines if line.label)
-    return [Line(label, ", ".join(line.short for line in lines if line.label == label)) for label in labels]
+    shorts = ([line.short for line in lines if line.label == label] for label in labels)
+    return [
+        Line(label, ("; " if any(", " in short for short in some) else ", ").join(some))
+        for label, some in zip(labels, shorts, strict=True)
+    ]
 
 
 _NAMING: Final = frozenset({"since", "where", "who", "groups"})
@@ -209,19 +217,28 @@ _NAMING: Final = frozenset({"since", "where", "who", "groups"})
 def _brief(
     row: Row, told: str, room: int, *, named: bool, moments: TimesOfDay, sheet: Sheet
 ) -> list[str]:  # fmt: skip
-    """Return an incident's title and as many of its steps as there is room for, then how to see more.
+    """Return an incident's title and as many of its steps as there is room for, and how to see more.
 
-    Where it is not `named` by a line of its own, its names are here.
+    Where it is not `named` by a line of its own, its names are here; whose each part is stands here always.
     """
     head = ["", *_head(row, " 1", moments=moments, sheet=sheet, told=told)]
-    for label, text in () if named else _facts(row):
-        if label in _NAMING:
-            head += _labelled(label, text, moments, sheet)
-    steps = list(_each_step(row, moments, sheet))
-    for number in range(len(steps), -1, -1):
-        left = len(steps) - number
+    before = ""
+    for label, text in _facts(row):
+        if label in _NAMING and (not named or label == "who"):
+            head += _labelled("" if label == before else label, text, moments, sheet)
+            before = label
+    steps: list[list[str]] = []
+    for short in ((), ("Save ",), ("Save ", "End ")):
+        steps = list(_each_step(row, moments, sheet, short=short))
+        if sheet.rows(lines := [*head, *chain(*steps)]) <= room:
+            return lines
+    texts = [step["text"] for step in row["next_steps"] or ()]
+    verify = next((at for at, text in enumerate(texts) if text.startswith("Verify")), -1)
+    for number in range(len(steps), -1, -1):  # how it is verified stays: it says what becomes of what was saved
+        kept = steps[verify] if number <= verify else []
+        left = len(steps) - number - bool(kept)
         more = [f"{' ' * _INDENT}… {many(left, 'more step')}: --incident 1"] if left else []
-        lines = [*head, *chain(*steps[:number]), *more]
+        lines = [*head, *chain(*steps[:number]), *more, *kept]
         if sheet.rows(lines) <= room:
             return lines
     return []
@@ -232,10 +249,10 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
     title = row["title"]
     if since := _since(row, title):
         yield "since", since
-    where = [_names(row["partitions"], row["partitions_total"], title)]
-    if row["first_offset"] is not None:
+    where, parts = [_names(row["partitions"], row["partitions_total"], title)], parts_said(row, title)
+    if row["first_offset"] is not None and not parts:
         where.append(_unsaid(_offsets(row["first_offset"], row["last_offset"]), title))
-    if row["records"] not in (None, row["lost_records"]):
+    if row["records"] not in (None, row["lost_records"]) and not parts:
         where.append(_unsaid(many(row["records"], "record"), title))
     if any(where):
         yield "where", ", ".join(filter(None, where))
@@ -244,7 +261,9 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
         _names(row["transactional_ids"], row["transactional_ids_total"], title),
         producers and f"producer{'s' * (len(row['producer_ids']) > 1)} {producers}",
     ]
-    if any(who):
+    if parts:
+        yield from (("who", line) for line in parts)
+    elif any(who):
         yield "who", "; ".join(filter(None, who))
     if row["lost_records"] is not None:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
@@ -259,7 +278,7 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
 def _since(row: Row, title: str) -> str:
     """Say since when, as far as a title does not."""
     if row["since_ms"] is None:
-        return ""
+        return "unknown: no file says when" if row["kind"] in _BEGAN else ""
     times = [row["since_ms"]]
     said = iso(row["since_ms"])
     if row["since_until_ms"] is not None:
@@ -271,6 +290,11 @@ def _since(row: Row, title: str) -> str:
         times.append(row["until_ms"])
         said += f" until {iso(row['until_ms'])}"
     return "" if all(iso(time) in title for time in times) else said
+
+
+_BEGAN: Final = frozenset(  # kinds of which a person asks since when
+    ("consumers-stopped", "records-lost", "records-unreadable", "transaction-torn", "wrong-fate", "replicas-diverged")
+)
 
 
 def _unsaid(words: str, title: str) -> str:

@@ -17,6 +17,7 @@ from kafkalog.auditing.incidents.incident import (
     Since,
     Step,
     Subject,
+    TransactionPart,
     Words,
 )
 from kafkalog.certainty import POSSIBLE, first_doubt
@@ -148,6 +149,8 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
             counted.transactional_ids - len(incident.transactional_ids), counted.producers - len(incident.producer_ids)
         )
     incident.reach((row["first_offset"] for row in rows), (row["last_offset"] for row in rows))
+    if cause == "administrator":
+        incident.parts = [_part(row) for row in rows]
     if rows:
         incident.records = sum(row["records"] for row in {_row_key(row): row for row in rows}.values())
     for abort in some[:EVENTS]:
@@ -167,6 +170,11 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
         skipped="the records" if incident.records is None else f"{at_least}{many(incident.records, 'record')}",
     )
     return incident
+
+
+def _part(row: Row) -> TransactionPart:
+    whose = row["transactional_id"], row["producer_id"], row["records"]
+    return TransactionPart(TopicPartition.of(row), row["first_offset"], row["last_offset"], *whose, "aborted")
 
 
 def _may_lack_rows(tables: ClusterTables, abort: _Abort) -> bool:

@@ -228,6 +228,7 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> st
     incident.transactions = len({(one.row["producer_id"], one.row.get("producer_epoch")) for one in every})
     incident.reach((one.row["first_offset"] for one in every), (one.row["last_offset"] for one in every))
     incident.records = sum(one.row["records"] or 0 for one in every)
+    incident.parts = [one.part for one in every]
     incident.since = Since.earliest(one.since for one in every if one.since is not None)
     if _are_decided(every):  # until then a transaction is only open
         incident.since = Since.of_brokers(map(_undelivered, every))
@@ -324,7 +325,7 @@ def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
     opened = Since.earliest(one.since for one in every if one.since is not None)
     began = "" if opened is None else f" since {opened.words}"
     if incident.since is not None and opened is not None and incident.since != opened:
-        began += f", decided at {iso(incident.since.time)}"
+        began = f" since {iso(incident.since.time)}, when that was decided (open since {opened.words})"
     return f"{verb} read_committed consumers of {incident.where()}{at}{began}"
 
 
@@ -336,7 +337,7 @@ def _leads_now(tables: ClusterTables, one: Open) -> str:
         return ""
     if led is None or led["since_ms"] <= without.since:
         return ", and has had none since"
-    return f"; broker {led['leader']} leads it since {iso(led['since_ms'])}, and gets none any more"
+    return f"; broker {led['leader']} has led it since {iso(led['since_ms'])}, but nobody will write it any more"
 
 
 def _behind(tables: ClusterTables, every: list[Open]) -> str:
@@ -372,14 +373,8 @@ def _save(every: list[Open]) -> str:
     if len(committed) == len(every):
         whose = "it: save its" if len(every) == 1 else "them: save their"
         return f" The coordinator {may}committed {whose} records first."
-    others = [one for one in every if not one.is_committed]
-    aborted = f" and aborted {_of(others)}" if all(one.is_aborted for one in others) else ""
-    return f" The coordinator {may}committed {_of(committed)}{aborted}: save first what it committed."
-
-
-def _of(some: list[Open]) -> str:
-    """Name transactions by their ids and offsets."""
-    return listed(f"{one.who} at {offset_range(one.row['first_offset'], one.row['last_offset'])}" for one in some)
+    number = "one" if len(committed) == 1 else str(len(committed))
+    return f" The coordinator {may}committed {number} of them: save that first."
 
 
 def _plural(why: str) -> str:

@@ -20,6 +20,7 @@ from kafkalog.auditing.incidents.incident import (
     Since,
     Step,
     Subject,
+    TransactionPart,
     Words,
 )
 from kafkalog.auditing.incidents.leadership import Unclean, leaderless_at, unclean_elections
@@ -92,6 +93,7 @@ class _Fork:
     row: Row
     copy: LostCopy
     transactions: list[Row]  # those that reach past the fork
+    fates: list[tuple[Row, str]]  # with what became of each
     counts: dict[str, int]
     wanted: Ranges
 
@@ -273,7 +275,8 @@ def _fork(tables: ClusterTables, row: Row) -> _Fork:
     if plain > others.offsets:  # some are between the records of a transaction
         others = Ranges.of([(first, last)])
     wanted = others.with_ranges(Ranges.of(span[:2] for span in data if span[2])).joined()
-    return _Fork(row, copy, rows, {**counts, "of no transaction": plain}, wanted)
+    fates = [(one, _fate(tables, one)) for one in rows]
+    return _Fork(row, copy, rows, fates, {**counts, "of no transaction": plain}, wanted)
 
 
 def _fate(tables: ClusterTables, row: Row) -> str:
@@ -295,8 +298,18 @@ def _tell_fork(incident: Incident, there: Elected, fork: _Fork) -> None:
     whose = [_whose(one, first) for one in fork.transactions if one["first_offset"] is not None]
     of_them = f" Of them {listed(whose, EVENTS)}." if whose else ""
     incident.events.append(Event(there.since_ms, "broker", fork.row["log"], first, capital(fork.said()) + of_them))
+    incident.parts += [_part(one, first, fate) for one, fate in fork.fates]
     incident.transactional_ids |= {one["transactional_id"] for one in fork.transactions} - {None}
     incident.producer_ids |= {one["producer_id"] for one in fork.transactions}
+
+
+def _part(row: Row, first: int, fate: str) -> TransactionPart:
+    """Return what is lost of a transaction, at least its marker, and what became of it in the history that was lost."""
+    begin, last = max(first, row["first_offset"] or 0), row["last_offset"]
+    if row["first_offset"] is None or last < first:
+        begin = last = row["marker_offset"]
+    whose = row["transactional_id"], row["producer_id"], row["forked_records"] or 0
+    return TransactionPart(TopicPartition.of(row), begin, last, *whose, "none" if fate == "undecided" else fate)
 
 
 def _reaches(row: Row, first: int) -> bool:
@@ -341,22 +354,27 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Save the copy on {copy.holder} before its broker starts: it truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)} when it follows the new leader. If these"
-            " files are a copy already, keep them instead."
+            f"Save the copy on {copy.holder} before its broker starts: it follows the new leader then, and truncates"
+            f" {offset_range(copy.first_offset, copy.last_offset)}. Of files that are a copy keep these."
         )
         steps.append(Step.copying(text, copy))
-    wanted = [f"{TopicPartition.of(fork.row)} {offset_range(*span)}" for fork in forks for span in fork.wanted.shown()]
+    wanted = [f"{TopicPartition.of(fork.row)} {_spans(fork.wanted)}" for fork in forks if fork.wanted]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
         what = "the committed records" + " and those of no transaction" * plain
         text = (
-            f"Save {what} of {listed(wanted)}, and produce again those that are still wanted: no Kafka command restores"
-            " them. Aborted records are not among them."
+            f"Save {what} of {listed(wanted)}: no Kafka command restores them. Produce again what is wanted. Aborted"
+            " records are not among them."
         )
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
         steps.append(Step.saving(text, *(("--outcome", word) for word in outcomes)))
     return steps
+
+
+def _spans(wanted: Ranges) -> str:
+    """Name some ranges: ``offsets 6-7, 13-14``."""
+    words = [offset_range(*span).partition(" ")[2] for span in wanted.shown()]
+    return f"offset{'s' * (wanted.offsets > 1)} {listed(words)}"
 
 
 def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected], hanging: list[Open]) -> list[Step]:

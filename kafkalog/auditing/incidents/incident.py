@@ -30,6 +30,7 @@ __all__ = [
     "Since",
     "Step",
     "Subject",
+    "TransactionPart",
     "Words",
 ]
 
@@ -187,6 +188,24 @@ class GroupStand(NamedTuple):
         }  # fmt: skip
 
 
+class TransactionPart(NamedTuple):
+    """A transaction in a partition: whose it is, its records there, and what was decided of them."""
+
+    place: TopicPartition
+    first_offset: int
+    last_offset: int
+    transactional_id: str | None
+    producer_id: int
+    records: int | None
+    fate: str
+
+    def row(self) -> dict[str, Any]:
+        """Return it as the table has it."""
+        place, said = self.place, self._asdict()
+        del said["place"]
+        return {"topic": place.topic, "partition": place.partition, **said}
+
+
 class Consumers(NamedTuple):
     """What consumers get of the partitions."""
 
@@ -254,6 +273,7 @@ class Incident:
     partitions: set[TopicPartition] = field(default_factory=set)
     transactional_ids: set[str] = field(default_factory=set)
     producer_ids: set[int] = field(default_factory=set)
+    parts: list[TransactionPart] = field(default_factory=list)
     transactions: int | None = None
     first_offset: int | None = None
     last_offset: int | None = None
@@ -316,6 +336,7 @@ class Incident:
             transactional_ids_total=len(self.transactional_ids) + self.more.transactional_ids,
             producer_ids=sorted(self.producer_ids)[:LISTED],
             producer_ids_total=len(self.producer_ids) + self.more.producer_ids,
+            parts=[one.row() for one in sorted(set(self.parts), key=_first_of)[:LISTED]],
             transactions=self.transactions,
             first_offset=self.first_offset,
             last_offset=self.last_offset,
@@ -368,6 +389,10 @@ def _sentence(text: str) -> str:
     """Return a title of bounded size that ends as sentences do: a finding's message need not."""
     shown = text if len(text) <= _TEXT else f"{text[:_TEXT]}…"
     return shown if shown.endswith((".", "…")) else f"{shown}."
+
+
+def _first_of(part: TransactionPart) -> tuple[Any, ...]:
+    return by_number(part.place.topic), part.place.partition, part.first_offset, part.producer_id
 
 
 def _moment(event: Event) -> tuple[Any, ...]:

@@ -31,7 +31,7 @@ from kafkalog.auditing.incidents.incident import (
 from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transaction
-from kafkalog.auditing.incidents.resume import PLACES, after_cut, after_damage, around_gap, without_log
+from kafkalog.auditing.incidents.resume import PLACES, after_cut, after_damage, around_gap, without_log, written
 from kafkalog.catalogue import CATALOGUE, codes_of_story, codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import kind_of
@@ -339,8 +339,11 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         words = words._replace(read_committed=_SPARED)
         what += f" on {_nodes(tables, first)}" if is_alone else ""
         whole = f" The leader's replica, on broker {first.leader}, has them." if is_alone else ""
-    elif incident.kept_in:
-        whole = f" A whole copy is on {listed(sorted({one.holder for one in incident.kept_in}))}."
+    elif first.cause == "missing-offsets" and is_alone and first.places:
+        when = written(tables, first.seen, first.places.first, first.places.last)
+        whole = f" They were {when}." if when else ""
+    if incident.kept_in and not first.spared:
+        whole += f" A whole copy is on {listed(sorted({one.holder for one in incident.kept_in}))}."
     get = "" if first.place.topic == METADATA_TOPIC else words.read_committed  # brokers and controllers read it
     if first.elsewhere and get:
         get += f" That is of this replica: the leader's, on broker {first.leader}, was not read."

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Event, Row, Since, Step
+from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Event, Row, Since, Step, TransactionPart
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
-from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, many, offset_range, producer_name
 
@@ -20,6 +19,7 @@ __all__ = [
     "COPY_AGAIN",
     "DESCRIBE",
     "END",
+    "HANGS",
     "LATER",
     "OTHER_BROKERS",
     "PRODUCERS",
@@ -80,16 +80,11 @@ class Decided(NamedTuple):
                     which = f" (broker {led['leader']}, coordinator epoch {led['leader_epoch']})"
                 yield Event(time, "broker", row["log"], row["offset"], f"The coordinator{which} {what} of {whose}.")
 
-    def said(self) -> str:
-        """Say in a few words what was decided and when."""
+    def at(self) -> str:
+        """Say when it was decided; of a commit that may have been another transaction's, that it may."""
         said = self.prepared or self.completed
-        if said is None:
-            return "which the coordinator has not decided"
-        how = "committed" if self.committed else "aborted"
-        if self.prepared is None:
-            how = f"may have {how}"
-        at = iso(said["last_update_timestamp_ms"])
-        return f"which the coordinator {how} at {at} (offset {said['offset']} of {STATE_TOPIC})"
+        may = " by all that is left of the coordinator's records" if self.prepared is None else ""
+        return "" if said is None else f" at {iso(said['last_update_timestamp_ms'])}{may}"
 
 
 def decided(tables: ClusterTables, row: Row) -> Decided:
@@ -176,8 +171,7 @@ DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 OTHER_BROKERS: Final = (AUDIT, "DIR", "OTHER_BROKERS_DIR")
 
 COPY_AGAIN: Final = Step.running(
-    "Copy again, from a stopped broker or from a snapshot of the file system, and audit the new copy: this one cannot"
-    " prove it.",
+    "Copy again, from a stopped broker or a snapshot: this copy cannot prove it.",
     AUDIT,
     "NEW_COPY",
 )
@@ -211,6 +205,16 @@ class Open(NamedTuple):
         return self.finding["severity"] != "note" and is_proved(self.finding["certainty"])
 
     @property
+    def part(self) -> TransactionPart:
+        """Return it as a part of an incident, with what the coordinator decided."""
+        row, decided_so = self.row, "committed" if self.is_committed else "aborted" if self.is_aborted else "none"
+        fate = "open" if row["state"] == "ongoing" else decided_so
+        whose = row["transactional_id"], row["producer_id"], row["records"]
+        known = self.finding["code"] == "transaction-pending" or is_proved(self.finding["certainty"])
+        fate = fate if known else "unknown"
+        return TransactionPart(self.place, row["first_offset"], row["last_offset"], *whose, fate)
+
+    @property
     def who(self) -> str:
         """Name whose transaction it is."""
         return producer_name(self.row["transactional_id"], self.row["producer_id"])
@@ -240,22 +244,23 @@ PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-
 # The plan that ends a hanging transaction, for the screen and for docs/runbook.md. A second run changes nothing: the
 # file of the first line is there, and where no transaction begins the broker refuses the abort.
 SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
-SAVE_DECIDED: Final = (
-    "Save {records} of {who} at {at} of {place}, {decided}: the abort discards what was committed, and no other command"
-    " ends the transaction."
-)
-CHECK: Final = (
-    "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, do nothing: it ended."
-)
+SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
+CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, stop."
 ASK: Final = (
-    "Ask the running broker what these files can't tell: CurrentTransactionStartOffset of producer {producer} is None"
-    " if it ended, and stays {first} if it hangs (a tool of Kafka 3.0 and newer, for brokers from 2.8 on)."
+    "Ask the running broker for CurrentTransactionStartOffset of producer {producer}: None says that it ended, {first}"
+    " for good that it hangs (tools of Kafka 3.0 and newer, brokers from 2.8 on)."
+)
+HANGS: Final = (
+    "If it stays at {first}: save {records} of {who} at {at}, then end it (kafka-transactions.sh abort there)."
 )
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
+END_TOO: Final = (
+    "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}.{why}"
+)
 LATER: Final = (
     " No decision is undone: the coordinator's {decision} was of the transaction before, whose marker is in the log."
 )
-VERIFY: Final = "Verify: the check says None now, and consumers go on. Write again what is wanted of what was saved."
+VERIFY: Final = "Verify: the check says None. Write again what was saved, where it is wanted."
 
 
 def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
@@ -264,11 +269,12 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
     They are the incident's only records if they are `alone`.
     """
     steps = []
+    checked: TopicPartition | None = None
     for one in every[:EVENTS]:
         row, place = one.row, one.place
         facts = {
             "records": many(row["records"] or 0, "record"), "who": one.who, "place": place,
-            "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.said(),
+            "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.at(),
             "producer": row["producer_id"], "first": row["first_offset"], "why": _why_it_holds(one),
         }  # fmt: skip
         of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
@@ -285,8 +291,13 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
             steps.append(Step.saving(text))
         elif not one.is_aborted:
             steps.append(Step.saving(text, *which, place=(row["topic"], row["partition"], row["first_offset"])))
+        abort = ABORT, *of_place, ("--start-offset", row["first_offset"])
+        if one.place == checked:  # whose producers the check above shows, too
+            steps.append(Step.running(END_TOO.format(**facts), *abort))
+            continue
+        checked = one.place
         steps.append(Step.running(CHECK.format(**facts), PRODUCERS, *of_place))
-        steps.append(Step.running(end, ABORT, *of_place, ("--start-offset", row["first_offset"])))
+        steps.append(Step.running(end, *abort))
     if len(every) > EVENTS:
         steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
     if any(one.is_proved for one in every):
@@ -295,14 +306,22 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
 
 
 def ask_steps(every: list[Open]) -> list[Step]:
-    """Return how to ask the brokers whether transactions hang, where the files cannot decide it."""
-    return [
-        Step.running(
-            ASK.format(producer=one.row["producer_id"], first=one.row["first_offset"]), PRODUCERS,
-            ("--topic", one.row["topic"]), ("--partition", one.row["partition"]),
-        )
-        for one in every[:SHOWN]
-    ]  # fmt: skip
+    """Return how to ask the brokers whether transactions hang, which files cannot decide, and what to do if they do."""
+    steps = []
+    for one in every[:SHOWN]:
+        row = one.row
+        of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
+        which = ("--producer-id", row["producer_id"]), ("--offset", f"{row['first_offset']}..{row['last_offset']}")
+        facts = {
+            "producer": row["producer_id"], "first": row["first_offset"], "who": one.who,
+            "records": many(row["records"] or 0, "record"), "at": offset_range(row["first_offset"], row["last_offset"]),
+        }  # fmt: skip
+        steps.append(Step.running(ASK.format(**facts), PRODUCERS, *of_place))
+        if row["records"]:
+            saved = (row["topic"], row["partition"], row["first_offset"])
+            filters, place = ((), ()) if len(every) == 1 else ((*of_place, *which), saved)
+            steps.append(Step.saving(HANGS.format(**facts), *filters, place=place))
+    return steps
 
 
 def _why_it_holds(one: Open) -> str:

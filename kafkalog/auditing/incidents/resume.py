@@ -16,7 +16,7 @@ from kafkalog.auditing.topics import GroupAt
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, listed, listed_of, many, producer_name
 
-__all__ = ["PLACES", "after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log"]
+__all__ = ["PLACES", "after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log", "written"]
 
 _GROUPS: Final = 5  # that have a line of their own
 PLACES: Final = 10  # damaged places of a log that are named
@@ -163,10 +163,7 @@ def _names(groups: Sequence[GroupAt]) -> str:
 
 def _whose(tables: ClusterTables, logs: Sequence[str], first: int, last: int) -> str:
     """Say when some offsets were written, and which transactions reach into them; else no file shows whose they are."""
-    before, after = tables.groups.times_around(logs[0], first, last) if logs else (None, None)
-    when = "" if before is None else f" after the batch of {iso(before)}"
-    when += "" if after is None else f"{' and' if when else ''} before that of {iso(after)}"
-    when = f", written{when}" if when else ""
+    when = f", {found}" if (found := written(tables, logs, first, last)) else ""
     rows = [
         row for log in logs for row in tables.transactions.get(log, ())
         if row["first_offset"] is not None and row["first_offset"] <= last and row["last_offset"] >= first
@@ -174,6 +171,14 @@ def _whose(tables: ClusterTables, logs: Sequence[str], first: int, last: int) ->
     if not rows:
         return f"{when}; no file says whose they are"
     return f"{when}, of or between data of {listed(dict.fromkeys(map(_of, rows)), _TRANSACTIONS)}"
+
+
+def written(tables: ClusterTables, logs: Sequence[str], first: int, last: int) -> str:
+    """Say when some offsets were written, by the batches around them; nothing where these have no times."""
+    before, after = tables.groups.times_around(logs[0], first, last) if logs else (None, None)
+    when = "" if before is None else f" after the batch of {iso(before)}"
+    when += "" if after is None else f"{' and' if when else ''} before that of {iso(after)}"
+    return f"written{when}" if when else ""
 
 
 def _of(row: Row) -> str:

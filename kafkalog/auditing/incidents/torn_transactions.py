@@ -21,12 +21,15 @@ from kafkalog.auditing.incidents.incident import (
 from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.few_of_many import OF_A_CAUSE, grouped
-from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import by_number, iso, listed, many, offset_range, producer_name
 
 __all__ = ["torn"]
 
+FIND_SENDER: Final = (
+    "Find out who sent the foreign marker: no coordinator did. kafka-transactions.sh abort sends such, and whatever may"
+    " write markers (WriteTxnMarkers)."
+)
 _WORDS: Final = {
     "marker-lost": Words(
         "A committed transaction of {whose} is missing in {where}: the log has no marker of it.",
@@ -46,8 +49,7 @@ _WORDS: Final = {
         (
             Step.saving("Save the records that read_committed consumers skip."),
             Step("Write them again by hand: no command commits what was aborted."),
-            Step("Find out who sent the marker: kafka-transactions.sh abort, or another program that may write"
-             " markers (WriteTxnMarkers)."),
+            Step(FIND_SENDER),
         ),
     ),
     "foreign-marker": Words(
@@ -58,7 +60,7 @@ _WORDS: Final = {
         (
             Step.saving("Undo them downstream: consumers get these aborted records, and no command takes them back."
                         " This lists them."),
-            Step(f"Find out who wrote the marker: no coordinator did, by {STATE_TOPIC}."),
+            Step(FIND_SENDER),
         ),
     ),
     "late-data": Words(
@@ -231,8 +233,7 @@ def _own_fate(tables: ClusterTables, finding: Row, row: Row) -> str:
         return ""
     marker = "COMMIT" if own["state"] == "committed" else "ABORT"
     said = f" Their own transaction was {own['state']}: they came after its {marker} marker at offset"
-    false = ", so that they are false." if own["state"] == "aborted" != row["state"] else "."
-    return f"{said} {own['marker_offset']}{false}"
+    return f"{said} {own['marker_offset']}."
 
 
 def _decisions_before(tables: ClusterTables, finding: Row, time: int) -> Iterator[Row]:

@@ -155,8 +155,7 @@ def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tu
         if row["severity"] != "note" and row["kind"] not in INFORMATIVE:
             by_word.setdefault(_word(row), []).append(row)
     stopped = [row for rows in by_word.values() for row in rows if _stops(row) and row["kind"] != "consumers-stopped"]
-    if "BLOCKED" in by_word:  # what may block, too, for the number of those that hang to be one number
-        by_word["BLOCKED"] = [row for row in incidents if row["kind"] == "consumers-stopped"]
+    _join_stopped(by_word, incidents)
     if unread is not None:
         by_word.setdefault("INCOMPLETE", [])
     words: list[str] = [word for word in WORDS if word in by_word or (word == "BLOCKED" and stopped)]
@@ -171,9 +170,20 @@ def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tu
         said[at : at + before] = ["; ".join([*said[at : at + before], blocked])]
     if unread is not None and not (unread == NOT_ALL and by_word["INCOMPLETE"]):  # whose incidents say more
         said[words.index("INCOMPLETE")] = unread
-    if "BLOCKED" not in by_word:
+    if not any(row["kind"] == "consumers-stopped" for rows in by_word.values() for row in rows):
         said += may_wait(incidents)
     return words, said
+
+
+def _join_stopped(by_word: dict[str, list[Row]], incidents: Sequence[Row]) -> None:
+    """Put all that may block consumers beside what does, notes too: the number of those that hang is one number."""
+    every = [row for row in incidents if row["kind"] == "consumers-stopped"]
+    if "BLOCKED" in by_word:
+        by_word["BLOCKED"] = every
+    others = [row for row in by_word.pop("SUSPICIOUS", ()) if row["kind"] != "consumers-stopped"]
+    told = any(row["severity"] != "note" for row in every)
+    if others or (told and "BLOCKED" not in by_word):
+        by_word["SUSPICIOUS"] = others if "BLOCKED" in by_word or not told else [*every, *others]
 
 
 def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -195,6 +205,8 @@ def _stops(row: Row) -> bool:
 def _word(row: Mapping[str, Any]) -> str:
     if row["kind"] in ("transaction-torn", "wrong-fate", "replicas-diverged") and row["lost_records"]:
         return "LOST"
+    if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
+        return "SUSPICIOUS"  # whether anybody waits is the broker's to say
     default = "SUSPICIOUS"
     if row["severity"] == "error":
         default = "TORN" if row["kind"] == "transaction-torn" else "DAMAGED"
@@ -346,9 +358,14 @@ def _torn(rows: Sequence[Row], ends: int | None) -> str:
 
 
 def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
-    if len(rows) == 1:
-        return str(rows[0]["title"]).removesuffix(".")
-    return _damaged(rows, ends)
+    waiting = [row for row in rows if row["kind"] == "consumers-stopped"]
+    others = [row for row in rows if row["kind"] != "consumers-stopped"]
+    said = [f"{_held_back(waiting, ends)}: ask the broker"] if waiting else []
+    if len(others) == 1:
+        said.append(str(others[0]["title"]).removesuffix("."))
+    elif others:
+        said.append(_damaged(others, ends))
+    return "; ".join(said)
 
 
 def _incomplete(rows: Sequence[Row], ends: int | None) -> str:

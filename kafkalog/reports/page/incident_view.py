@@ -9,7 +9,7 @@ from kafkalog.auditing.incidents import groups_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.quantities import many
 from kafkalog.reports.also import listed
-from kafkalog.reports.incident_line import IncidentLine, records_line
+from kafkalog.reports.incident_line import IncidentLine, parts_said, records_line
 from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment, prose
 from kafkalog.zone import Zone
 
@@ -153,6 +153,8 @@ def _listed(values: Sequence[Any] | None, total: int | None) -> str | None:
 
 
 def _who(row: Row) -> str | None:
+    if parts := parts_said(row):
+        return "; ".join(parts)
     ids = _listed(row["transactional_ids"], row["transactional_ids_total"])
     producers = _listed(row["producer_ids"], row["producer_ids_total"])
     many = "s" * (len(row["producer_ids"] or ()) > 1)

@@ -90,7 +90,7 @@ def _not_proved(row: Row) -> list[str]:
     told = []
     if " may " not in row["title"]:
         told.append(f"not proved, but not said so: {row['title']}")
-    if any("abort" in (step["command"] or "") for step in row["next_steps"]):
+    if any(" abort --topic" in (step["command"] or "") for step in row["next_steps"]):
         told.append(f"{row['title']}: not proved, but aborted")
     if row["cause"] not in ("state-partition-missing", "never-arrived") and not row["next_steps"][0]["text"].startswith(
         ("Copy again, ", "Ask the running broker ")

@@ -98,4 +98,4 @@ def test_many_ranges_are_one_command(tmp_path: Path) -> None:
 
     assert "12 records (6 committed, 6 aborted)" in incident.title
     assert saved(incident) == [3, 7, 11, 15, 19, 23]
-    assert "t-0 offset 3, t-0 offset 7, t-0 offset 11 and 3 more" in incident.steps[1].text
+    assert "t-0 offsets 3, 7, 11 and 3 more" in incident.steps[1].text

@@ -489,7 +489,7 @@ def test_a_line_is_shown_as_it_is(form: str, tmp_path: Path) -> None:
         copy(path, tmp_path / "data" / path.name.replace("ledger", "a\\b"))
     data = tmp_path / "data"
     [line, *_] = [step["command"] for step in steps_of(tmp_path) if step["command"] and "a\\b" in step["command"]]
-    shown = kafkalog("txn-audit", "--format", form, data).out.decode()
+    shown = kafkalog("txn-audit", "--full", "--format", form, data).out.decode()
     if form == "html":
         shown = html.unescape(re.sub(r"<[^>]*>", "", shown))
 

@@ -137,3 +137,14 @@ def test_the_row_is_the_same_value() -> None:
     }  # fmt: skip
     assert verdict.row() == tuple(verdict.said().values())
     assert {verdict.word, verdict.also} <= set(WORDS)
+
+
+def test_what_only_may_block_is_suspicious() -> None:
+    """BLOCKED is for what is proved; beside it the others are counted in its sentence."""
+    may = incident("consumers-stopped", "warning", "possible", transactions=2)
+    does = incident("consumers-stopped", cause="decided", transactions=1)
+
+    assert of(may).headline.startswith("SUSPICIOUS: 2 transactions may hang and hold back")
+    assert of(may).headline.endswith(": ask the broker.")
+    assert of(may, does).words == "BLOCKED"
+    assert "2 more may" in of(may, does).sentence
