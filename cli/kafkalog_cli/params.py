@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -17,6 +16,8 @@ from kafkalog_cli.render.forms import FORMS
 from kafkalog_cli.render.showing import Form
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kafkalog.segments.moment import Moment
     from kafkalog.zone import Zone
 
@@ -103,6 +104,8 @@ class WordOrFile(click.Option):
         return joined + left
 
     def _read(self, ctx: click.Context, param: click.Parameter, value: str) -> tuple[str, Path | None]:
+        from pathlib import Path  # no other command waits for it
+
         word, _, file = value.partition(" ")
         *alone, with_file = self.words
         if word == with_file and file:

@@ -67,6 +67,7 @@ DIFFER = {
     "--incident": {"help"},
     "--max-bytes": {"type", "help"},  # of a bundle; of each segment, as the official tool has it
     "--now": {"help"},  # of an audit; of what is due to be deleted
+    "--offset": {"help"},  # where a log is cut; which records
     "--output": {"help"},  # what is written
     "--overwrite": {"help"},  # what may be replaced
     "--producer-id": {"arity", "help"},  # some rows of an audit; one producer's batches

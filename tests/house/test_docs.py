@@ -161,7 +161,7 @@ def test_a_paragraph_is_short(page: str) -> None:
 
 
 @pytest.mark.process
-@pytest.mark.parametrize(("page", "said"), [("usage.md", "BLOCKED: "), ("library.md", "cancelled after ")])
+@pytest.mark.parametrize(("page", "said"), [("usage.md", "SUSPICIOUS: "), ("library.md", "cancelled after ")])
 def test_the_library_runs_as_it_is_shown(page: str, said: str, folder: Path) -> None:
     """The Python runs, too: all of a page's, one after the other."""
     blocks = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / page).read_text(), re.MULTILINE | re.DOTALL)

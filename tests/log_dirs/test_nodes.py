@@ -204,7 +204,7 @@ def test_a_torn_batch_is_wrong_in_a_directory_that_was_stopped(
     assert kafkalog("verify", rest, one).status == expected
 
 
-@pytest.mark.parametrize(("suffix", "other"), [("delete", "future"), ("future", None), ("stray", None)])
+@pytest.mark.parametrize(("suffix", "other"), [("delete", "future"), ("delete", None), ("stray", None)])
 def test_whole_replicas_that_are_only_put_aside_are_saved_first(
     suffix: str, other: str | None, disks: tuple[Path, Path]
 ) -> None:

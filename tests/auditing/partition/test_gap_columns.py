@@ -49,7 +49,8 @@ def _alone(hole: Hole, evidence: Evidence, policies: Collection[str | None]) -> 
         return kind, cause
     orphan = any(hole.first <= base <= hole.last for base in evidence.directory.orphans)
     reachable = hole.file != evidence.directory.segments[-1].path or hole.position == 0
-    if cause in ("lost-segment", "missing-batches") and evidence.cleaned_to < 0 and reachable and not orphan:
+    is_unseen = "cleaner" not in evidence.directory.checkpoints
+    if cause in ("lost-segment", "missing-batches") and is_unseen and reachable and not orphan:
         return "legal", "compaction"
     return kind, cause
 
@@ -73,27 +74,32 @@ def _by_files(hole: Hole, evidence: Evidence) -> tuple[str, str]:
     return "unexplained", "missing-batches"
 
 
-def _directory(orphans: Sequence[int], snapshots: Sequence[int], epochs: Sequence[int]) -> PartitionDirectory:
+def _directory(
+    orphans: Sequence[int], snapshots: Sequence[int], epochs: Sequence[int], checkpoints: dict[str, int]
+) -> PartitionDirectory:
     return PartitionDirectory(
         "t-0", "t", 0, "", tuple(Segment(file, at, 99) for at, file in enumerate(_FILES)),
-        dict.fromkeys(snapshots, "s"), (), tuple(sorted(orphans)), None, tuple(enumerate(epochs)), {}, False, False,
-        frozenset(),
+        dict.fromkeys(snapshots, "s"), (), tuple(sorted(orphans)), None, tuple(enumerate(epochs)), checkpoints, False,
+        False, frozenset(),
     )  # fmt: skip
 
 
 @given(
     st.lists(_HOLES, min_size=1, max_size=12), st.lists(_DAMAGE, max_size=6), st.lists(_OFFSETS, max_size=3),
     st.lists(_OFFSETS, max_size=3), st.lists(_OFFSETS, max_size=2), st.lists(st.tuples(_OFFSETS, _OFFSETS), max_size=3),
-    st.integers(0, 9), st.integers(-1, 30), st.booleans(),
+    st.integers(0, 9), st.integers(-1, 30), st.booleans(), st.booleans(),
     st.sampled_from([(), (None,), ("delete",), ("compact",), ("compact", "delete")]),
 )  # fmt: skip
 def test_many_gaps_are_judged_as_each_alone(
     holes: list[Hole], damaged: list[DamagedBytes], orphans: list[int], snapshots: list[int], epochs: list[int],
-    aborted: list[tuple[int, int]], start: int, cleaned_to: int, transactions: bool, policies: tuple[str | None, ...],
+    aborted: list[tuple[int, int]], start: int, cleaned_to: int, has_checkpoint: bool, transactions: bool,
+    policies: tuple[str | None, ...],
 ) -> None:  # fmt: skip
     """Whatever the files say: the columns hold what the rules give for each gap."""
     spans = [(min(span), max(span)) for span in aborted]
-    evidence = Evidence(_directory(orphans, snapshots, epochs), start, cleaned_to, transactions, damaged, spans)
+    checkpoints = {"cleaner": cleaned_to} if has_checkpoint else {}
+    directory = _directory(orphans, snapshots, epochs, checkpoints)
+    evidence = Evidence(directory, start, cleaned_to, transactions, damaged, spans)
     names = ("first_offset", "last_offset", "position", "file", "at_seam")
     cells = [(hole.first, hole.last, hole.position, _FILES.index(hole.file), hole.seam) for hole in holes]
     missing = Gaps(Columns.of_table(names, np.array(cells, np.int64).T), _FILES)
