@@ -373,7 +373,7 @@ def test_an_archive_is_read_as_long_as_it_is_unpacked(tmp_path: Path) -> None:
     with kafkalog.unpacked([str(packed)]) as paths:
         logs = kafkalog.open(paths)
         assert len(list(logs.records())) == len(list(kafkalog.open(HANGING).records()))
-        assert logs.audit().verdict.word == "BLOCKED"
+        assert logs.audit().verdict.word == "SUSPICIOUS"
 
 
 def test_an_id_that_is_not_there_is_named() -> None:
@@ -547,7 +547,7 @@ def test_a_column_that_is_not_there_is_named() -> None:
 def test_a_notebook_shows_rows_and_the_verdict(tmp_path: Path) -> None:
     """As HTML in which nothing of the evidence is markup; a long table's first rows."""
     shown = kafkalog.open(HANGING).audit()._repr_html_()
-    assert "<b>BLOCKED: 3 transactions" in shown
+    assert "<b>SUSPICIOUS: 3 transactions" in shown
     path = tmp_path / "00000000000000000000.log"
     path.write_bytes(batch(record(b"<script>\x1b[0m"), *(record(b"x", delta=at) for at in range(1, 12))))
     records = kafkalog.open(path).records().select("value")._repr_html_()

@@ -55,7 +55,7 @@ def test_the_calls_for_a_notebook_run_as_they_are_shown(
 
     said = capsys.readouterr().out
     assert "transaction-hanging" in said
-    assert said.splitlines()[-1].startswith("BLOCKED: 3 transactions")
+    assert said.splitlines()[-1].startswith("SUSPICIOUS: 3 transactions")
     assert rows_in(tmp_path / "audits" / "2026-11-21", "transactions")
 
 

@@ -1,6 +1,6 @@
 """The verdict: what is wrong in a word and a sentence, how bad that is, and the exit status: one value for every face.
 
-The first word is the worst that holds; `docs/verdicts.md` has what each means, its severity and its exit status.
+The first word is the worst that holds; `docs/txn-audit.md` has what each means, its severity and its exit status.
 """
 
 from __future__ import annotations
