@@ -355,7 +355,7 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
         copy = fork.copy
         text = (
             f"Save the copy on {copy.holder} before its broker starts: it follows the new leader then, and truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)}. Of files that are a copy keep these."
+            f" {offset_range(copy.first_offset, copy.last_offset)}. If these files are a copy already, keep them."
         )
         steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {_spans(fork.wanted)}" for fork in forks if fork.wanted]
