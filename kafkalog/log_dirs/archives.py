@@ -44,7 +44,7 @@ def unpacked(paths: Sequence[str], max_bytes: int = MAX_UNPACKED_BYTES) -> Itera
 
     >>> with kafkalog.unpacked(["fixtures/v2.8-hanging/data"]) as paths:  # one that is no archive is as it was
     ...     kafkalog.open(paths).audit().verdict.word
-    'BLOCKED'
+    'SUSPICIOUS'
     """
     archives = _Archives(max_bytes)
     try:
