@@ -90,7 +90,7 @@ _WORDS: Final = {
                       *OTHER_BROKERS),),
     ),
     "copied-while-running": Words(
-        "{who} in {where} may be open, or ended after this copy: the coordinator's files in it are too old to tell."
+        "{who} in {where} may be open, or ended after this copy: its files end too early to tell."
         " {it} {stop_them}.",
         *_GET,
     ),

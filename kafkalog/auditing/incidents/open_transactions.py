@@ -260,7 +260,7 @@ END_TOO: Final = (
 LATER: Final = (
     " No decision is undone: the coordinator's {decision} was of the transaction before, whose marker is in the log."
 )
-VERIFY: Final = "Verify: the check now says None. Write again what was saved, where it is wanted."
+VERIFY: Final = "Verify: the check now says None for what was ended. Write again what was saved, where it is wanted."
 
 
 def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:

@@ -60,7 +60,8 @@ _WORDS: Final = {
         (
             Step.saving("Undo them downstream: consumers get these aborted records, and no command takes them back."
                         " This lists them."),
-            Step(FIND_SENDER),
+            Step("Find out who sent the foreign marker: no coordinator did, and kafka-transactions.sh sends no COMMIT;"
+                 " it is a program that may write markers (WriteTxnMarkers)."),
         ),
     ),
     "late-data": Words(
