@@ -13,7 +13,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final, NoReturn, TextIO
 
 from kafkalog.exit_status import Exit
 from kafkalog.version import version_line
@@ -122,6 +122,11 @@ def main(command: click.Command | None = None) -> NoReturn:
     # What failed may have left something that is closed when it is collected, and DuckDB reports what is not collected.
     if status in (Exit.FINE, Exit.FINDINGS) and "duckdb" not in sys.modules:
         gc.freeze()  # Python's end looks for cycles, several times: a sixth of a small run, for memory that ends anyway
+    try:
+        if sys.stderr is not None:
+            sys.stderr.flush()
+    except (OSError, ValueError):  # it took no message, which costs no status
+        _give_up(sys.stderr)
     sys.exit(status)
 
 
@@ -139,12 +144,19 @@ def _ended(command: click.Command | None, signals: Signals) -> int:
     except BrokenPipeError:
         status = Exit.CLOSED_PIPE
     except OSError as error:
-        print(f"kafkalog: error: standard output: {error.strerror}", file=sys.stderr)
+        if status != Exit.OUTPUT_FAILED:  # it has been said
+            print(f"kafkalog: error: standard output: {error.strerror}", file=sys.stderr)
         status = Exit.OUTPUT_FAILED
-    if status in (Exit.CLOSED_PIPE, Exit.OUTPUT_FAILED) and sys.stdout is not None:
-        with contextlib.suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # so that Python's own flush does not fail
+    if status in (Exit.CLOSED_PIPE, Exit.OUTPUT_FAILED):
+        _give_up(sys.stdout)
     return status
+
+
+def _give_up(stream: TextIO | None) -> None:
+    """Send what a standard stream still holds nowhere, so that Python's own flush at the end does not fail."""
+    if stream is not None:
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(command: click.Command | None, signals: Signals) -> int:

@@ -99,7 +99,8 @@ def unwrapped(*arguments: str | Path, **options: Any) -> Ended:
 @contextlib.contextmanager
 def process(*arguments: str | Path, **options: Any) -> Iterator[subprocess.Popen[bytes]]:
     """Start ``kafkalog ARGUMENTS`` as a process; it is killed where a test leaves it running."""
-    environment = {**os.environ, **options.pop("environment", {})}
+    # An image that sets PYTHONUNBUFFERED would hide what fails where Python itself gives a buffer away.
+    environment = {**os.environ, "PYTHONUNBUFFERED": "", **options.pop("environment", {})}
     pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
     started: subprocess.Popen[bytes] = subprocess.Popen([*PROGRAM, *map(str, arguments)], env=environment, **pipes)
     with started:
