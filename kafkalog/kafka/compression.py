@@ -55,12 +55,13 @@ _ZSTD_STEP: Final = 1 << 16
 
 _LZ4_STEP: Final = 1 << 14
 
-# What adds nothing may be there by the million: members of gzip, blocks and repeated headers of xerial's framing.
-_EMPTY_MEMBERS: Final = re.compile(rb"(?:\x1f\x8b\x08\0[\s\S]{6}(?:\x03\0|\x01\0\0\xff\xff)\0{8})++")
+# What adds nothing may be there by the million: members of gzip, blocks and repeated headers of xerial's framing. So
+# many of them are passed over at once: a possessive repeat has no bound, and Python 3.11.2 matches it wrongly.
+_EMPTY_MEMBERS: Final = re.compile(rb"(?:\x1f\x8b\x08\0[\s\S]{6}(?:\x03\0|\x01\0\0\xff\xff)\0{8}){1,4096}")
 
-_EMPTY_BLOCKS: Final = re.compile(rb"(?:\0\0\0(?:\x01|\x02\x80|\x03\x80\x80|\x04\x80{3}|\x05\x80{4})\0)++")
+_EMPTY_BLOCKS: Final = re.compile(rb"(?:\0\0\0(?:\x01|\x02\x80|\x03\x80\x80|\x04\x80{3}|\x05\x80{4})\0){1,4096}")
 
-_HEADERS: Final = re.compile(rb"(?:\x82SNAPPY\0[\s\S]{8})++")
+_HEADERS: Final = re.compile(rb"(?:\x82SNAPPY\0[\s\S]{8}){1,4096}")
 
 _of_thread = threading.local()
 

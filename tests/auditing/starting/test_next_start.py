@@ -38,7 +38,8 @@ def name_of(start: Path) -> str:
 def said(start: Path, folder: Path) -> dict[str, Row]:
     """What is said of each partition before the start."""
     with tarfile.open(start) as archive:
-        archive.extractall(folder, filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python has it since 3.11.4
+        archive.extractall(folder)
     rows = kafkalog.open([folder / "a", folder / "b"]).space().next_start
     return {f"{row['topic']}-{row['partition']}": row for row in rows}
 
