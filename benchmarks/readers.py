@@ -73,7 +73,7 @@ def _with_files(tool: list[str] | str) -> list[str] | str:
 
 
 def _franz(program: Path) -> Path | str:
-    """Build franz-go's reader, or return why there is none."""
+    """Build franz-go's reader, or return why it can't be built."""
     go = shutil.which("go")
     if go is None:
         return "no go"

@@ -110,7 +110,7 @@ def selection_of(question: Question) -> Selection:
 
 
 def when_of(name: str, time: int | str | None, *, relative: bool = True) -> When | None:
-    """Read a time, which may be relative. Raises InvalidInputError for what is none."""
+    """Read a time, which may be relative. Raises InvalidInputError for anything else."""
     if time is None or type(time) is int:
         return time
     if not isinstance(time, str):

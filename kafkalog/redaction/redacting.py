@@ -310,7 +310,7 @@ class _Redacting:
         except (UnreadableError, LayoutError) as error:
             self.done.unread.append(f"{place}: {error}")
         for _ in every:
-            self.leave_out(f"{BUNDLE_REMOTE}/(an object)", "it is none of a segment whose ids are known")
+            self.leave_out(f"{BUNDLE_REMOTE}/(an object)", "it belongs to no segment whose ids are known")
 
     def _stored(self, key: PartitionKey, segment: Stored) -> set[str]:
         """Write a segment's objects, and return which they were."""

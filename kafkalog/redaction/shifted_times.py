@@ -39,7 +39,7 @@ def shift_of(text: str) -> int:
 
 
 class ShiftedTimes:
-    """Moves times by `ms`; what can be no time since 1973 stays: -1 is none."""
+    """Moves times by `ms`; a number that can't be a time since 1973 stays, such as -1."""
 
     def __init__(self, ms: int = 0) -> None:
         self.ms = ms

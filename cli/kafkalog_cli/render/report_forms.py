@@ -442,7 +442,7 @@ def write_report(
 ) -> None:  # fmt: skip
     """Write the report as text; `more` writes what comes before the last line.
 
-    Where there are several incidents, each has a line first. Then the worst one is told, as far as it fits on a screen.
+    Where there are several incidents, each has a line first. The worst one follows, as far as it fits on a screen.
     A file and a pipe are as high as one, too. The `full` report tells all.
     """
     screen, moments = report.screen, TimesOfDay(zone)

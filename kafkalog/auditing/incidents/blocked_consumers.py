@@ -246,7 +246,7 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> st
 
 
 def _undelivered(one: Open) -> int | None:
-    """Return when the decision was made (ms) whose marker is missing, None where there is none."""
+    """Return when the coordinator made the decision (ms) whose marker is missing, None if no marker is."""
     is_decided = one.finding["code"] == "transaction-pending" or one.row["cause"] == "marker-missing"
     return one.decided.prepared["last_update_timestamp_ms"] if is_decided and one.decided.prepared else None
 

@@ -26,10 +26,6 @@ from kafkalog.quantities import by_number, iso, listed, many, offset_range, prod
 
 __all__ = ["torn"]
 
-FIND_SENDER: Final = (
-    "Find out who sent the foreign marker: no coordinator did. kafka-transactions.sh abort sends such, and whatever may"
-    " write markers (WriteTxnMarkers)."
-)
 _WORDS: Final = {
     "marker-lost": Words(
         "A committed transaction of {whose} is missing in {where}: the log has no marker of it.",
@@ -49,7 +45,8 @@ _WORDS: Final = {
         (
             Step.saving("Save the records that read_committed consumers skip."),
             Step("Write them again by hand: no command commits what was aborted."),
-            Step(FIND_SENDER),
+            Step("Find out who sent the foreign marker: no coordinator did. kafka-transactions.sh abort sends such, and"
+                 " whatever may write markers (WriteTxnMarkers)."),
         ),
     ),
     "foreign-marker": Words(

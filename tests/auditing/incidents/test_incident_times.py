@@ -41,7 +41,7 @@ def test_a_partition_s_creation_is_only_a_bound() -> None:
 
 
 def test_no_data_is_older_than_its_producer_s_id() -> None:
-    """The coordinator's first record of the id is the bound; one of a later epoch, or of a transaction, is none."""
+    """The coordinator's first record of the id is the bound; a later epoch's record, or a transaction's, is not."""
 
     def given(state: str, epoch: int) -> ClusterTables:
         first = {"producer_id": 7, "producer_epoch": epoch, "state": state, "last_update_timestamp_ms": B}
