@@ -103,7 +103,7 @@ def spark_job(
     with target.held(), jvm_in_words():
         session = open_session(master)
         try:
-            _take_settings(session, params)
+            _take_settings(session, command, params)
             set_storage_options(_storage(params))
             target.reach()  # by the options that the session's configuration may have set
             yield SparkJob(session, paths, target, params, mine)
@@ -118,8 +118,11 @@ def _storage(params: dict[str, Any]) -> StorageOptions:
     return StorageOptions(params.get("endpoint"), params.get("region"), params.get("anonymous", False))
 
 
-def _take_settings(session: SparkSession, params: dict[str, Any]) -> None:
-    """Let the session's settings fill in what was left out. Raises UsageError for one that does not exist."""
+def _take_settings(session: SparkSession, command: str, params: dict[str, Any]) -> None:
+    """Let the session's settings fill in what was left out, and what `txn-audit` has no option for.
+
+    Raises UsageError for one that does not exist.
+    """
     from kafkalog_spark.session import setting_of, settings
 
     given, ctx = settings(session), click.get_current_context()
@@ -128,9 +131,11 @@ def _take_settings(session: SparkSession, params: dict[str, Any]) -> None:
         close = difflib.get_close_matches(name, options, 1)
         hint = f"did you mean {close[0]}?" if close else f"the settings are {', '.join(sorted(options))}"
         raise click.UsageError(f"the setting {name} does not exist: {hint}")
-    for param in ctx.command.params:
+    of_job = bulk_space if command == "space" else bulk_audit
+    left_out = (None, ParameterSource.DEFAULT)
+    for param in {one.name: one for one in (*of_job.params, *ctx.command.params)}.values():
         name, value = param.name or "", given.get(setting_of(param.opts[-1].lstrip("-")))
-        if value is not None and ctx.get_parameter_source(name) is ParameterSource.DEFAULT and name != "output":
+        if value is not None and ctx.get_parameter_source(name) in left_out and name != "output":
             params[name] = param.type_cast_value(ctx, value.split(",") if param.multiple else value)
 
 

@@ -175,7 +175,7 @@ class Columns:
         """Take rows in the order of the names, None for no value; `texts` are the columns that have no numbers."""
         columns = list(zip(*rows, strict=True))
         if not columns:
-            return cls({name: TextColumn() if name in texts else _NO_CELLS for name in names})
+            return _no_rows(names, tuple(texts))
         cells = dict(zip(names, columns, strict=True))
         numbers = [[NONE if cell is None else cell for cell in cells[name]] for name in names if name not in texts]
         if not texts:
@@ -435,6 +435,8 @@ class Columns:
         """
         every = (*names, *texts)
         (count,) = _COUNT.unpack(take(8))
+        if not count:
+            return _no_rows(every, texts)
         blocks: list[_Block] = []
         for _ in range(count):
             (length,) = _COUNT.unpack(take(8))
@@ -461,9 +463,12 @@ class Columns:
                     raise ValueError(f"a text of {name} can't have such a size")
                 columns[name] = TextColumn.of_sizes(take(int(np.maximum(sizes, 0).sum())), sizes)
             blocks.append(block)
-        if not blocks:
-            return cls.of_rows((), every, texts)
         return cls._of(_names.setdefault(every, every), tuple(blocks))
+
+
+@cache
+def _no_rows(names: tuple[str, ...], texts: tuple[str, ...]) -> Columns:
+    return Columns({name: TextColumn() if name in texts else _NO_CELLS for name in names})
 
 
 def _of_blocks(names: tuple[str, ...], blocks: tuple[_Block, ...]) -> Columns:

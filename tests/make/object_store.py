@@ -35,7 +35,7 @@ class Request(NamedTuple):
 class ObjectStore:
     """The server and its bucket."""
 
-    def __init__(self, endpoint: str, asked: list[Request], refused: list[Request]) -> None:
+    def __init__(self, endpoint: str, asked: list[Request], refused: dict[Request, str]) -> None:
         self.endpoint = endpoint
         self.asked = asked
         self._refused = refused
@@ -77,9 +77,9 @@ class ObjectStore:
             pass
 
     @contextmanager
-    def refusing(self, kind: str, key: str) -> Iterator[None]:
-        """Answer requests of a kind for keys that begin like this with 403, which nobody tries again, while inside."""
-        self._refused.append(Request(kind, key))
+    def refusing(self, kind: str, key: str, status: str = "403 Forbidden") -> Iterator[None]:
+        """Answer requests of a kind for keys that begin like this with a status, while inside; nobody tries 403 again."""
+        self._refused[Request(kind, key)] = status
         yield
         self._refused.clear()
 
@@ -101,14 +101,15 @@ def object_store() -> Iterator[ObjectStore]:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     application = DomainDispatcherApplication(create_backend_app)
     asked: list[Request] = []
-    refused: list[Request] = []
+    refused: dict[Request, str] = {}
 
     def counted(environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         request = _request(environment)
         asked.append(request)
-        if any(request.kind == one.kind and request.key.startswith(one.key) for one in refused):
-            start("403 Forbidden", [("Content-Length", "0")])
-            return [b""]
+        for one, status in refused.items():
+            if request.kind == one.kind and request.key.startswith(one.key):
+                start(status, [("Content-Length", "0")])
+                return [b""]
         answer: Iterable[bytes] = application(environment, start)
         return answer
 

@@ -38,7 +38,9 @@ def _sorted(rows: Any) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("split_bytes", "paths", "least"), [(1, FEW, 20), (128 << 20, SOME, 50)], ids=["a directory a task", "packed"]
+    ("split_bytes", "paths", "least"),
+    [(1, FEW, 20), pytest.param(128 << 20, SOME, 50, marks=pytest.mark.exhaustive)],
+    ids=["a directory a task", "packed"],
 )
 def test_rows_are_those_of_a_local_run(
     spark: SparkSession, tmp_path: Path, split_bytes: int, paths: list[str], least: int

@@ -21,6 +21,7 @@ CASES: Final = ("k4-f-marker-leaderless", "made-damaged", "v2.3-txn-java-clean",
 CHOSEN: Final = sorted(str(data) for case in CASES for data in (FIXTURES / case).glob("data*"))
 
 
+@pytest.mark.exhaustive  # test_output.py has what decides it
 def test_the_files_of_one_attempt_count(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each task's work is done twice and both wrote whole files: half of them become the tables."""
     there: list[str] = []

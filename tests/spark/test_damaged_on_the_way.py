@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 import small_pieces
-from held import ALL_TABLES, held
+from held import ALL_TABLES
 from kafkalog.auditing.pipeline import kept_scans
-from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import UnreadableError
 from kafkalog_spark import scan_tasks
 from kafkalog_spark.bulk_audit import BulkAudit, bulk_audit
 from kafkalog_spark.ended_jobs import jvm_in_words
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.session import JobPlan
-from kept import SEGMENTS, broker
+from kept import broker
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -44,7 +43,7 @@ def _run(spark: SparkSession, root: Path, folder: Path, *, damaged: int) -> Bulk
 def test_a_scan_that_is_damaged_before_it_is_judged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job fails and says so; the same command scans what was damaged, and takes the others."""
+    """The job fails and says so; what the same command then does is told in test_bulk_nights.py."""
     monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
     monkeypatch.setattr(scan_tasks, "scan", small_pieces.Scan())
     root = broker(tmp_path)
@@ -52,8 +51,3 @@ def test_a_scan_that_is_damaged_before_it_is_judged(
     with pytest.raises(UnreadableError, match=said), jvm_in_words():
         _run(spark, root, tmp_path / "out", damaged=3)
     assert not (tmp_path / "out" / "_SUCCESS").exists()
-
-    done = _run(spark, root, tmp_path / "out", damaged=0)
-    assert done.summary.reused.resumed == SEGMENTS - 3
-    done.summary.reused = type(done.summary.reused)()  # of which the verdict speaks
-    held(done, tmp_path / "out", audit([root]))

@@ -173,6 +173,22 @@ def test_a_setting_that_does_not_exist_is_refused(spark: SparkSession, tmp_path:
     assert [path.name for path in (tmp_path / "out").iterdir() if path.is_dir()] == ["next_start"]
 
 
+def test_settings_say_what_txn_audit_has_no_option_for(spark: SparkSession, tmp_path: Path) -> None:
+    """How much a task reads, and that damage stops the job: as they do for the program for spark-submit."""
+    data = FIXTURES / "made-damaged" / "data"
+    said = {"spark.kafkalog.split.bytes": "1", "spark.kafkalog.on.corrupt": "fail"}
+    for name, value in said.items():
+        spark.conf.set(name, value)
+    try:
+        ended = kafkalog("txn-audit", "--engine", "spark", data, "-o", tmp_path / "out")
+    finally:
+        for name in said:
+            spark.conf.unset(name)
+    assert f"({len(list(data.rglob('*.log')))} tasks, " in ended.err
+    assert ended.status == Exit.FINDINGS
+    assert "nothing was written" in ended.err
+
+
 def test_a_verdict_that_nobody_reads_is_no_failed_job(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,15 +18,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from held import listed, rows_in, rows_of, run
+from held import listed, rows_in
 from invoke import kafkalog
-from kafkalog.auditing.pipeline.run import audit
 from kafkalog.errors import OutputError
 from kafkalog.exit_status import Exit
 from kafkalog.tables import TABLES
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
 from kafkalog.tables.manifest import read_manifest
-from kafkalog_spark import job_output, judge_tasks, session
+from kafkalog_spark import audit_job, executor, job_output, judge_tasks, session
 from kafkalog_spark.job_output import Output
 from kafkalog_spark.parts import PartFiles
 from official import FIXTURES, ROOT
@@ -190,16 +189,10 @@ def test_a_failed_task_takes_its_files_with_it(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-def test_relative_inputs_are_made_absolute(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_relative_inputs_are_made_absolute(needs_spark: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """Executors run in directories of their own."""
     monkeypatch.chdir(Path(HANGING).parent)
-    assert bulk("data", "-o", tmp_path / "out")[0] == Exit.FINDINGS
-    assert rows_in(tmp_path / "out", "gaps") == rows_of(audit([HANGING]), "gaps")
-    assert {row[0] for row in rows_in(tmp_path / "out", "partitions")} == {
-        row[0] for row in rows_of(audit([HANGING]), "partitions")
-    }
+    assert audit_job.listed(["data", "dat*"]) == [HANGING, HANGING]
 
 
 def test_an_output_that_tasks_cannot_write_ends_with_its_status(
@@ -215,10 +208,21 @@ def test_an_output_that_tasks_cannot_write_ends_with_its_status(
     assert not (tmp_path / "out" / "_SUCCESS").exists()
 
 
-@pytest.mark.parametrize(
-    ("number", "after"),
-    [(signal.SIGTERM, "listed"), pytest.param(signal.SIGINT, "scanned", marks=pytest.mark.exhaustive)],
-)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_interrupted_job_has_its_status(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    """What waits for a job raises it: 143 and 130, no trace, and no _SUCCESS."""
+    raised = KeyboardInterrupt if number is signal.SIGINT else SystemExit(128 + number)
+    monkeypatch.setattr(executor, "fetched", Mock(side_effect=raised))
+    status, said = bulk(HANGING, "-o", tmp_path / "out")
+    assert status == 128 + number
+    assert "Traceback" not in said
+    assert not (tmp_path / "out" / "_SUCCESS").exists()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("number", "after"), [(signal.SIGTERM, "listed"), (signal.SIGINT, "scanned")])
 def test_a_signal_has_its_status(needs_spark: None, tmp_path: Path, number: signal.Signals, after: str) -> None:
     """In the middle of a call to the JVM too: 143 and 130, no trace, and no _SUCCESS; the same command then works."""
     argv = [sys.executable, "-m", "kafkalog_cli", "txn-audit", "--engine", "spark", "--master", "local[1]",
@@ -242,14 +246,3 @@ def test_a_signal_has_its_status(needs_spark: None, tmp_path: Path, number: sign
     assert process.wait(60) == 128 + number, said
     assert "Traceback" not in said, said
     assert not (tmp_path / "out" / "_SUCCESS").exists()
-
-
-@pytest.mark.parametrize("tables", [("transactions", "coordinator")])
-def test_tables_are_files_of_tasks_and_the_driver(spark: SparkSession, tmp_path: Path, tables: tuple[str, ...]) -> None:
-    """Nothing of the work is left."""
-    run(spark, [HANGING], tmp_path / "out", tables=tables)
-    assert sorted(found.name for found in (tmp_path / "out").iterdir()) == sorted(
-        [*tables, "manifest.json", "provenance.json"]
-    )
-    for table in tables:
-        assert rows_in(tmp_path / "out", table) == rows_of(audit([HANGING]), table)

@@ -1,23 +1,26 @@
-"""A bulk audit whose output is in an object store: by the filesystems that read, without any of the JVM's."""
+"""A bulk audit whose output, or whose inputs, are in an object store: by pyarrow's filesystems, without the JVM's."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
-from held import in_order, rows_of
+from held import in_order, rows_in, rows_of, run
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.exit_status import Exit
 from kafkalog.files.object_stores import requests_made
+from kafkalog.findings import Severity
 from kafkalog.log_dirs.remote_store import Remote, remote_given
 from kafkalog.tables import TABLES
+from kafkalog.tables.audit_tables import FINDINGS
 from official import FIXTURES
 
 pytest.importorskip("moto", reason="an object store to test with needs moto[server]")
@@ -49,7 +52,8 @@ def test_tables_are_written_to_a_store(
     store.name_to(monkeypatch)
     for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": store.endpoint}.items():
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
-    arguments = ("txn-audit", "--engine", "spark", DATA, "--remote", tiers, "-o", uri)
+    wanted = (part for table in ("transactions", "remote_segments", "findings") for part in ("--table", table))
+    arguments = ("txn-audit", "--engine", "spark", DATA, "--remote", tiers, "-o", uri, *wanted)
     before = Counter(requests_made())
     with store.counting():
         ended = [kafkalog(*arguments, *more).status for more in ([], [], ["--overwrite"])]
@@ -81,3 +85,26 @@ def test_tables_are_written_to_a_store(
     for table in tables:
         rows = pq.read_table(table, filesystem=there).to_pylist()
         assert in_order([tuple(row[name] for name in TABLES[table].names) for row in rows]) == rows_of(found, table)
+
+
+@pytest.mark.exhaustive  # a store that answers 500 is asked again and again
+@pytest.mark.parametrize("failing", ["ledger-1/", ""], ids=["some reads", "all reads"])
+def test_a_store_that_fails_ends_no_job(
+    spark: SparkSession, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    """What can't be read is told, each segment once, and the audit is not complete; what can be read is judged."""
+    data = FIXTURES / "v2.8-hanging" / "data"
+    uri = store.upload(data, "broker")
+    store.name_to(monkeypatch)
+    for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": store.endpoint}.items():
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    with store.refusing("GET", f"broker/{failing}", "500 Internal Server Error"):
+        done = run(spark, [uri], tmp_path / "out")
+
+    segments = {f"{uri}/{path.relative_to(data)}" for path in data.rglob("*.log")}
+    lost = {path for path in segments if path.startswith(f"{uri}/{failing}")}
+    told = [dict(zip(FINDINGS.names, row, strict=True)) for row in rows_in(tmp_path / "out", "findings")]
+    unread = Counter(one["file"] for one in told if one["code"] == "file-unreadable" and one["file"] in segments)
+    assert unread == dict.fromkeys(lost, 1)
+    assert done.verdict.status(Severity.WARNING) is Exit.INCOMPLETE
+    assert bool(rows_in(tmp_path / "out", "transactions")) is bool(failing)

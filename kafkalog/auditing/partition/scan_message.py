@@ -154,7 +154,8 @@ def read_scan(data: bytes) -> SegmentScan:
     damaged = [DamagedBytes(path, *row) for row in message.columns("damaged").rows()]
     findings = [(is_tail, _finding(row)) for is_tail, *row in message.columns("findings").rows()]
     records, listed = message.columns("state_records"), message.columns("listed_partitions")
-    states = StateColumns.moved([records], [listed], *(_names_in(message, name) for name in _NAMES))
+    ids, topics = (_names_in(message, name) for name in _NAMES)
+    has_states = len(records) or len(listed) or ids or topics  # most segments are not the state topic's
     about = dict(zip(_COUNTS, (*numbers, bool(cleaned)), strict=True))
     folded = FoldedLog(
         finished=Columns.empty(EXTENT_COLUMNS), opened=opened, producers=producers, gaps=gaps, breaks=breaks,
@@ -168,7 +169,7 @@ def read_scan(data: bytes) -> SegmentScan:
         [finding for is_tail, finding in findings if not is_tail],
         transactions,
         oldest,
-        states if len(states) or len(states.listed) or states.ids or states.topics else NO_STATES,
+        StateColumns.moved([records], [listed], ids, topics) if has_states else NO_STATES,
         last_position,
         end,
     )
