@@ -1,4 +1,7 @@
-"""Searches over a log directory, and records written out of one: bytes of segments for each second of CPU."""
+"""Searches over a log directory, and records written out of one: bytes of segments for each second of CPU.
+
+What ``extract`` takes is also compared with a dump of the same records and columns in the same rounds.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.quantities import iso, many
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.tables import TABLES
-from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS, TRANSACTIONS
+from kafkalog.tables.audit_tables import AUDIT_TABLES, FINDINGS, PARTITIONS, TRANSACTIONS
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.tables.manifest import MANIFEST, Run, TableFile, read_manifest
 from kafkalog.tables.verify_tables import VERIFY_TABLES
@@ -151,26 +151,26 @@ class MadeSource(AuditSource, Protocol):
     """An audit or a verification that was just made."""
 
     def cells(self, table: str) -> Iterator[Cells]:
-        """Yield the rows of a table as tuples; incidents, which take some time to make, are made once."""
+        """Yield the rows of a table as tuples; incidents and partitions, which many ask for, are made once."""
 
 
 class _InMemory:
     """What audits and verifications have alike: `cells_of` gives the rows of a table as tuples."""
 
-    __slots__ = ("_cells_of", "_incidents", "summary")
+    __slots__ = ("_cells_of", "_made", "summary")
     tables: frozenset[str]
 
     def __init__(self, summary: Summary, cells_of: Callable[[str], Iterable[Cells]]) -> None:
         self.summary = summary
         self._cells_of = cells_of
-        self._incidents: list[Cells] | None = None
+        self._made: dict[str, list[Cells]] = {}
 
     def cells(self, table: str) -> Iterator[Cells]:
-        if table != INCIDENTS.name:
+        if table not in (INCIDENTS.name, PARTITIONS.name):
             return iter(self._cells_of(table))
-        if self._incidents is None:
-            self._incidents = list(self._cells_of(table))
-        return iter(self._incidents)
+        if table not in self._made:
+            self._made[table] = list(self._cells_of(table))
+        return iter(self._made[table])
 
     def rows(self, table: str) -> Iterator[Row]:
         if table not in self.tables:

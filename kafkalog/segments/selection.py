@@ -297,10 +297,11 @@ class Selection:
 
     def _since(self, start: int, recs: CellTable, picks: Picks) -> Picks:
         """Leave out records before the log's start, and count them."""
-        offsets = recs.column(buffers.OFFSET)  # one below 0 was never the log's, nor deleted
-        kept = array("q", (row for row in picks.rows[: picks.count] if not 0 <= offsets[row] < start))
-        self.met.deleted += picks.count - len(kept)
-        return Picks(kept, len(kept))
+        offsets = recs.numpy()[buffers.OFFSET]  # one below 0 was never the log's, nor deleted
+        deleted = (offsets >= 0) & (offsets < start)
+        kept = _picked(picks, ~deleted) if deleted.any() else picks
+        self.met.deleted += picks.count - kept.count
+        return kept
 
     def _by_columns(self, block: RecordBlock) -> NDArray[np.bool_] | None:
         """Say which records pass what their columns decide, besides what the kernel tests; None where nothing does."""

@@ -13,6 +13,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from kafkalog.errors import UnsupportedError
 from kafkalog.tables import SCHEMA_VERSION, Table
 from kafkalog.tables.declared import HEADER_FIELDS
 from kafkalog.tables.manifest import Run
@@ -39,6 +40,7 @@ __all__ = [
     "ParquetFile",
     "Strings",
     "Words",
+    "arrow_array",
     "arrow_batch",
     "arrow_batches",
     "arrow_reader",
@@ -56,6 +58,8 @@ _ROW_METADATA: Final = "org.apache.spark.sql.parquet.row.metadata"
 _ROWS: Final = 1 << 14  # approximately, in a batch
 
 _BYTES: Final = 32 << 20  # big rows: fewer in a batch
+
+_MOST_TEXT: Final = 2**31 - 1  # bytes of a column of strings: its offsets are int32
 
 _SPARK: Final = {
     "int64": "long", "int32": "integer", "int16": "short", "int8": "byte", "bool": "boolean", "string": "string",
@@ -248,6 +252,8 @@ def arrow_array(column: Column, kind: pa.DataType) -> pa.Array:
     import numpy as np
     import pyarrow as pa
 
+    if isinstance(column, pa.Array):
+        return column
     if isinstance(column, Strings):
         return _strings(column)
     if isinstance(column, Cells):
@@ -261,21 +267,37 @@ def arrow_array(column: Column, kind: pa.DataType) -> pa.Array:
         return pa.ListArray.from_arrays(offsets, structures)
 
     if not isinstance(column, Numbers):
-        values = column if isinstance(column, np.ndarray) else list(column)
-        try:
-            return pa.array(values, kind)
-        except (UnicodeEncodeError, pa.ArrowTypeError):  # not text for Arrow: lone surrogates, JSON's values
-            return pa.array(map(_value, values), kind)
+        return _values(list(column), kind)
     values, words = column.values, column.words
-    absent = None if column.there is None else ~column.there
-    if words:
-        return _coded(pa.array(values.astype(np.int32), mask=absent), words, kind)
-    if kind not in (pa.int64(), pa.bool_()):
-        bits = np.iinfo(kind.to_pandas_dtype())
-        beyond = (values < bits.min) | (values > bits.max)
-        absent = beyond if absent is None else absent | beyond
-        values = values.astype(bits.dtype)
-    return pa.array(values, kind, mask=absent)
+    there = column.there
+    cells = pa.int32() if words else kind
+    if cells == pa.bool_():
+        data = np.packbits(values, bitorder="little")
+    else:
+        data = np.ascontiguousarray(values, f"i{cells.bit_width // 8}")
+        if data.dtype.itemsize < values.dtype.itemsize:
+            there = data == values if there is None else there & (data == values)
+    valid = None if there is None or there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
+    return _coded(pa.Array.from_buffers(cells, len(values), [valid, pa.py_buffer(data)]), words, kind)
+
+
+def _values(values: list[Any], kind: pa.DataType) -> pa.Array:
+    """Return values as an array; ``pyarrow.array`` would import pandas, which takes longer than most commands."""
+    import numpy as np
+    import pyarrow as pa
+
+    there = None if None not in values else np.array([value is not None for value in values])
+    if pa.types.is_string(kind):
+        data = [b"" if value is None else _text(value).encode("utf-8", "backslashreplace") for value in values]
+        offsets = np.cumsum([0, *map(len, data)])
+        if offsets[-1] > _MOST_TEXT:
+            raise UnsupportedError(f"a column of strings holds at most {_MOST_TEXT} bytes; some rows have {offsets[-1]}")
+        valid = None if there is None else np.packbits(there, bitorder="little")
+        return _strings(Strings(offsets.astype(np.int32), np.frombuffer(b"".join(data), np.uint8), valid))
+    if pa.types.is_nested(kind):
+        return pa.array(map(_utf8, values), kind)
+    cells = np.bool_ if pa.types.is_boolean(kind) else f"i{kind.bit_width // 8}"
+    return arrow_array(Numbers(np.array([value or 0 for value in values], cells), there), kind)
 
 
 def _coded(numbers: pa.Array, words: tuple[str, ...], kind: pa.DataType) -> pa.Array:
@@ -290,12 +312,10 @@ def _coded(numbers: pa.Array, words: tuple[str, ...], kind: pa.DataType) -> pa.A
 
 @lru_cache(maxsize=64)
 def _texts(words: tuple[str, ...]) -> pa.Array:
-    """Return words as strings; ``pyarrow.array`` would import pandas, which takes longer than most dumps."""
-    import numpy as np
+    """Return words as strings."""
+    import pyarrow as pa
 
-    data = [word.encode() for word in words]
-    offsets = np.cumsum([0, *map(len, data)], dtype=np.int32)
-    return _strings(Strings(offsets, np.frombuffer(b"".join(data), np.uint8), None))
+    return _values(list(words), pa.string())
 
 
 def _strings(column: Strings) -> pa.Array:
@@ -327,20 +347,14 @@ def _cells(column: Iterable[Any], kind: pa.DataType, words: dict[str, int]) -> p
     import pyarrow as pa
 
     if pa.types.is_dictionary(kind):
-        texts = map(_value, column)
-        numbers = pa.array(
-            [None if text is None else words.setdefault(text, len(words)) for text in texts], kind.index_type
-        )
-        return pa.DictionaryArray.from_arrays(numbers, pa.array(list(words), kind.value_type))
-    if pa.types.is_nested(kind):
-        column = map(_utf8, column)
-    return pa.array(map(_value, column) if pa.types.is_string(kind) else column, kind)
+        texts = (None if value is None else _utf8(value) for value in column)
+        numbers = [None if text is None else words.setdefault(text, len(words)) for text in texts]
+        return pa.DictionaryArray.from_arrays(_values(numbers, kind.index_type), _values(list(words), kind.value_type))
+    return _values(list(column), kind)
 
 
-def _value(value: Any) -> Any:
-    if isinstance(value, (list, dict)):
-        value = json.dumps(value, ensure_ascii=False)
-    return _utf8(value)
+def _text(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (list, dict)) else value
 
 
 def _utf8(value: Any) -> Any:
@@ -414,6 +428,9 @@ def arrow_batch(column_of: Callable[[str], Column], schema: pa.Schema) -> pa.Rec
 # Numbers whose neighbours differ little, by the ends of their columns' names: as differences they take few bits, and
 # half of the time in which a dictionary is tried that so many different ones never get.
 _RISING: Final = ("_ms", "offset", "position", "sequence")
+
+# What records have: a dictionary of them is soon too large, and given up after it cost a seventh of a file's time.
+_DIFFERENT: Final = frozenset({"key", "value"})
 
 # Of these, too, the smallest and largest value are said, where readers can leave out row groups by them: neighbours are
 # often equal. Not of keys and values, which may have megabytes each.
@@ -497,7 +514,7 @@ class ParquetFile:
         with self._file.wanted():
             self._writer = pq.ParquetWriter(
                 pa.PythonFile(self._file, mode="w"), schema, compression="zstd", store_schema=False,
-                use_dictionary=[name for name in _leaves(schema) if name not in rising],
+                use_dictionary=[name for name in _leaves(schema) if name not in _DIFFERENT.union(rising)],
                 column_encoding=dict.fromkeys(rising, "DELTA_BINARY_PACKED"),
                 write_statistics=ordered or False, write_batch_size=_PAGE_ROWS, write_page_checksum=True,
             )  # fmt: skip

@@ -322,7 +322,7 @@ LOST: Final = "lost"  # the gaps that they need
 
 _OF_FILE: Final = (-1, -1, 0)  # cluster, share and rows in a row of `JUDGED` that has a table's file
 _GATHERED: Final = 1 << 14  # rows that are columns
-_COLUMNS: Final[dict[str, Callable[[LogAudit], Iterator[Columns]]]] = {
+_COLUMNS: Final[dict[str, Callable[[Iterable[LogAudit]], Iterator[Columns]]]] = {
     TRANSACTIONS.name: MANY_ROWS[TRANSACTIONS.name],
     PRODUCERS.name: MANY_ROWS[PRODUCERS.name],
     NOTABLE.name: notable_columns,
@@ -353,9 +353,8 @@ class _Tables:
             self.codes.update((finding.code, finding.severity) for finding in log.findings)
         for name in (*self._tables, *self._kinds):
             if name in _COLUMNS:
-                for log in found.logs:
-                    for columns in _COLUMNS[name](log):
-                        yield from self._gathered(name, cluster, columns)
+                for columns in _COLUMNS[name](found.logs):
+                    yield from self._gathered(name, cluster, columns)
             else:
                 yield from self._rows.add(name, cluster, _rows_of(name, share, found))
 

@@ -178,13 +178,11 @@ def tables_of_audit(cluster: ClusterAudit, narrowing: Narrowing = EVERYTHING) ->
     findings = [row for node in cluster.nodes for row in finding_rows(node.findings, node.node_id)]
     findings += finding_rows(cluster.findings)
     logs: list[tuple[Any, ...]] = []
-    notable: list[tuple[Any, ...]] = []
     aborts = AbortDecisions(cluster.coordinator, cluster.now)
     for log in cluster.logs:
         findings += finding_rows(log.findings, log.node.node_id)
         logs.append(partition_row(LogSummary.of(log)))
-        notable += notable_rows(log, aborts.of_others)
-    rows = ClusterRows(findings, logs, notable)
+    rows = ClusterRows(findings, logs, notable_rows(cluster.logs, aborts.of_others))
     tables = tables_of_rows(
         cluster.cluster_id, rows, cluster.coordinator, cluster.metadata, cluster.nodes, cluster.now, aborts
     )  # fmt: skip

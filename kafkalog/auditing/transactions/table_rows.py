@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final
@@ -35,7 +35,7 @@ from kafkalog.kernel import buffers
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables import TABLES, Column
-from kafkalog.tables.arrow import Numbers, arrow_batch, arrow_batches, arrow_schema
+from kafkalog.tables.arrow import Numbers, arrow_array, arrow_batch, arrow_batches, arrow_schema
 from kafkalog.tables.audit_tables import (
     COORDINATOR,
     FINDINGS,
@@ -90,17 +90,38 @@ _STATE_WORDS: Final = ("tombstone", *(state.word for state in TransactionState))
 _STATES: Final = TextColumn.of(_STATE_WORDS)
 
 
-def transaction_columns(log: LogAudit) -> Iterator[Columns]:
-    """Yield the table ``transactions`` of a log."""
-    for rows in log.verdicts.in_order():
-        yield transactions_at(log, rows)
+def transaction_columns(logs: Iterable[LogAudit]) -> Iterator[Columns]:
+    """Yield the table ``transactions`` of some logs: of each by first offset, a bare marker's its own."""
+    for some in _together(logs, lambda log: log.verdicts.rows):
+        verdicts = Verdicts.joined([log.verdicts for log in some])
+        of_log = np.repeat(np.arange(len(some), dtype=np.int16), [len(log.verdicts.rows) for log in some])
+        order = np.lexsort((fold.begins(verdicts.rows), of_log))
+        for start in range(0, len(order), _AT_ONCE):
+            places = order[start : start + _AT_ONCE]
+            yield transactions_at(some, of_log[places], verdicts.of_places(places))
 
 
-def transactions_at(log: LogAudit, rows: Columns) -> Columns:
-    """Return some transactions, with their verdicts, as rows of their table."""
+def _together(logs: Iterable[LogAudit], rows_of: Callable[[LogAudit], Columns]) -> Iterator[list[LogAudit]]:
+    """Yield logs of one coordinator that have some thousand rows together: what is made of each piece has its cost."""
+    some: list[LogAudit] = []
+    count = 0
+    for log in logs:
+        coordinator, size = log.verdicts.coordinator, len(rows_of(log))
+        if some and (count + size > _AT_ONCE or some[0].verdicts.coordinator is not coordinator):
+            yield some
+            some, count = [], 0
+        if size:
+            some.append(log)
+            count += size
+    if some:
+        yield some
+
+
+def transactions_at(logs: Sequence[LogAudit], of_log: NDArray[np.integer], rows: Columns) -> Columns:
+    """Return some transactions, each of one of the logs, with their verdicts, as rows of their table."""
     return Columns(
         {
-            **_where_many(log, len(rows)),
+            **_where_many(logs, of_log),
             "producer_id": rows["producer_id"],
             "producer_epoch": rows["last_epoch"],
             "transactional_id": rows.column("transactional_id"),
@@ -122,38 +143,39 @@ def transactions_at(log: LogAudit, rows: Columns) -> Columns:
     )
 
 
-def producer_columns(log: LogAudit) -> Iterator[Columns]:
-    """Yield the table ``producers`` of a log."""
-    producers, verdicts = log.partition.producers, log.verdicts
-    if not len(producers):
-        return
-    committed, aborted, opened = _ended(log)
-    start = 0
-    for rows in producers.blocks():
-        some = slice(start, start + len(rows))
-        start = some.stop
-        yield Columns(
-            {
-                **_where_many(log, len(rows)),
-                "producer_id": rows["producer_id"],
-                "transactional_id": verdicts.names(verdicts.coordinator.names_of(rows["producer_id"])),
-                "first_epoch": rows["first_epoch"],
-                "last_epoch": rows["last_epoch"],
-                "last_sequence": rows["last_sequence"],
-                "batches": rows["batches"],
-                "records": rows["records"],
-                "transactions": committed[some] + aborted[some] + opened[some],
-                "committed": committed[some],
-                "aborted": aborted[some],
-                "first_offset": rows["first_offset"],
-                "last_offset": rows["last_offset"],
-                "first_timestamp_ms": rows["first_timestamp"],
-                "last_timestamp_ms": rows["last_timestamp"],
-            }
-        )
+def producer_columns(logs: Iterable[LogAudit]) -> Iterator[Columns]:
+    """Yield the table ``producers`` of some logs."""
+    for some in _together(logs, lambda log: log.partition.producers):
+        of_each = [log.partition.producers for log in some]
+        of_log = np.repeat(np.arange(len(some), dtype=np.int16), [len(producers) for producers in of_each])
+        verdicts, ended = some[0].verdicts, np.concatenate([_ended(log) for log in some], axis=1)
+        start = 0
+        for rows in Columns.chained(of_each, of_each[0].names).pieces(_AT_ONCE):
+            here = slice(start, start + len(rows))
+            start = here.stop
+            committed, aborted, opened = ended[:, here]
+            yield Columns(
+                {
+                    **_where_many(some, of_log[here]),
+                    "producer_id": rows["producer_id"],
+                    "transactional_id": verdicts.names(verdicts.coordinator.names_of(rows["producer_id"])),
+                    "first_epoch": rows["first_epoch"],
+                    "last_epoch": rows["last_epoch"],
+                    "last_sequence": rows["last_sequence"],
+                    "batches": rows["batches"],
+                    "records": rows["records"],
+                    "transactions": committed + aborted + opened,
+                    "committed": committed,
+                    "aborted": aborted,
+                    "first_offset": rows["first_offset"],
+                    "last_offset": rows["last_offset"],
+                    "first_timestamp_ms": rows["first_timestamp"],
+                    "last_timestamp_ms": rows["last_timestamp"],
+                }
+            )
 
 
-def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def _ended(log: LogAudit) -> NDArray[np.int64]:
     """Count each producer's transactions with data: committed, aborted, open."""
     ids = log.partition.producers["producer_id"]
     counts = np.zeros((3, len(ids)), np.int64)
@@ -162,8 +184,7 @@ def _ended(log: LogAudit) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray
         known = (at >= 0) & fold.has_data(rows)
         for number, kind in enumerate((fold.COMMIT, fold.ABORT, fold.OPEN)):
             np.add.at(counts[number], at[known & (rows["marker_type"] == kind)], 1)
-    committed, aborted, opened = counts
-    return committed, aborted, opened
+    return counts
 
 
 def coordinator_columns(coordinator: Coordinator) -> Iterator[Columns]:
@@ -187,9 +208,9 @@ def coordinator_columns(coordinator: Coordinator) -> Iterator[Columns]:
         )
 
 
-def finding_columns(log: LogAudit) -> Iterator[Columns]:
-    """Yield the table ``findings`` of a log."""
-    return _of_findings(log.findings, log.node.node_id)
+def finding_columns(logs: Iterable[LogAudit]) -> Iterator[Columns]:
+    """Yield the table ``findings`` of some logs."""
+    return chain.from_iterable(_of_findings(log.findings, log.node.node_id) for log in logs)
 
 
 def _of_findings(findings: Iterable[Finding], node_id: str | None = None) -> Iterator[Columns]:
@@ -210,15 +231,16 @@ def _where(partition: PartitionAudit) -> dict[str, Any]:
     return {"log": directory.log, "topic": directory.topic, "partition": directory.partition}
 
 
-def _where_many(log: LogAudit, count: int) -> dict[str, AnyColumn]:
-    where = _where(log.partition)
-    texts = {name: TextColumn.same(where[name], count) for name in ("log", "topic")}
-    return {**texts, "partition": np.full(count, where["partition"])}
+def _where_many(logs: Sequence[LogAudit], of_log: NDArray[np.integer]) -> dict[str, AnyColumn]:
+    """Return where rows are, each in one of the logs."""
+    where = [_where(log.partition) for log in logs]
+    texts = {name: TextColumn.of(one[name] for one in where).take(of_log) for name in ("log", "topic")}
+    return {**texts, "partition": np.array([one["partition"] for one in where])[of_log]}
 
 
 COLUMN_TABLES: Final = frozenset((COORDINATOR.name, FINDINGS.name, PRODUCERS.name, TRANSACTIONS.name))
 
-MANY_ROWS: Final[dict[str, Callable[[LogAudit], Iterator[Columns]]]] = {
+MANY_ROWS: Final[dict[str, Callable[[Iterable[LogAudit]], Iterator[Columns]]]] = {
     TRANSACTIONS.name: transaction_columns,
     PRODUCERS.name: producer_columns,
     FINDINGS.name: finding_columns,
@@ -241,8 +263,7 @@ def _columns_of_logs(audit: Audit, table: str) -> Iterator[Columns]:
             for node in cluster.nodes:
                 yield from _of_findings(node.findings, node.node_id)
             yield from _of_findings(cluster.findings)
-        for log in cluster.logs:
-            yield from MANY_ROWS[table](log)
+        yield from MANY_ROWS[table](cluster.logs)
 
 
 Row = tuple[Any, ...]
@@ -259,7 +280,7 @@ def unsettled_rows(audit: Audit) -> Iterator[Row]:
         for log in cluster.logs:
             if not log.judged.spoken_for:
                 for rows in log.verdicts.unsettled():
-                    yield from transactions_at(log, rows).rows()
+                    yield from transactions_at([log], np.zeros(len(rows), np.intp), rows).rows()
 
 
 def partition_row(summary: LogSummary) -> Row:
@@ -344,7 +365,7 @@ _OF_LOG: Final[dict[str, Callable[[LogAudit], Iterator[Row]]]] = {
 def log_rows(log: LogAudit, table: str) -> Iterator[Row]:
     """Yield a log's rows of one of the audit's tables."""
     if table in MANY_ROWS:
-        return chain.from_iterable(map(Columns.rows, MANY_ROWS[table](log)))
+        return chain.from_iterable(map(Columns.rows, MANY_ROWS[table]([log])))
     return _OF_LOG[table](log)
 
 
@@ -360,14 +381,14 @@ NO_DECISIONS: Final = np.empty(0, np.int64)
 # The transactions that incidents tell of: open ones, those with a cause, those that only a lost history has.
 
 
-def notable_rows(log: LogAudit, of_decisions: NDArray[np.int64] = NO_DECISIONS) -> Iterator[tuple[Any, ...]]:
+def notable_rows(logs: Iterable[LogAudit], of_decisions: NDArray[np.int64] = NO_DECISIONS) -> Iterator[tuple[Any, ...]]:
     """Yield the rows of ``transactions`` that incidents need, open ones with the brokers' times around their data.
 
     Finished ones are among them if their verdict does not follow from their marker alone, if their decision was another
     one, if they are the newest that were aborted, or if they reach past the offset where this replica's history forks
     from the leader's. So are all that decisions to abort ended, which `of_decisions` names by `decision_keys`.
     """
-    return chain.from_iterable(map(Columns.rows, notable_columns(log, of_decisions)))
+    return chain.from_iterable(map(Columns.rows, notable_columns(logs, of_decisions)))
 
 
 def decision_keys(producer_ids: NDArray[np.int64], epochs: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -376,40 +397,49 @@ def decision_keys(producer_ids: NDArray[np.int64], epochs: NDArray[np.int64]) ->
     return found
 
 
-def notable_columns(log: LogAudit, of_decisions: NDArray[np.int64] = NO_DECISIONS) -> Iterator[Columns]:
+def notable_columns(logs: Iterable[LogAudit], of_decisions: NDArray[np.int64] = NO_DECISIONS) -> Iterator[Columns]:
     """Yield the rows of ``notable_rows`` as columns, if there are any."""
-    places = _places(log, of_decisions)
-    if not len(places):
-        return
-    rows = log.verdicts.of_places(places)
-    is_open = fold.is_open(rows)  # of an ended one the marker's own time is known
-    not_before, not_after = np.full((2, len(rows)), NONE)
-    if is_open.any():
-        bracket = Moments(log.partition).bracket(rows["first_offset"][is_open])
-        has_begin = rows["first_offset"][is_open] != NONE
-        before, after = bracket["before"], bracket["after"]
-        not_before[is_open] = np.where(has_begin & (before >= 0), before, NONE)
-        not_after[is_open] = np.where(has_begin & (after != NEVER), after, NONE)
-    yield transactions_at(log, rows).with_columns(
-        {
-            "not_before_ms": not_before,
-            "not_after_ms": not_after,
-            "after_commit": among(places, log.verdicts.judged["place"][log.verdicts.judged["committed"]]),
-            "forked_records": _forked_records(log, rows),
-            "older_records": rows["older_records"],
-        }
-    )
+    for every in _together(logs, lambda log: log.verdicts.rows):
+        found = [(log, places) for log in every if len(places := _places(log, of_decisions))]
+        if not found:
+            continue
+        some = [log for log, _ in found]
+        starts = np.cumsum([0, *(len(log.verdicts.rows) for log in some)]).tolist()
+        places = np.concatenate([start + own for (_, own), start in zip(found, starts, strict=False)])
+        verdicts = Verdicts.joined([log.verdicts for log in some])
+        rows = verdicts.of_places(places)
+        not_before, not_after, forked = np.full((3, len(rows)), NONE)
+        is_open = fold.is_open(rows)  # of an ended one the marker's own time is known
+        of_log = np.repeat(np.arange(len(some), dtype=np.int16), [len(own) for _, own in found])
+        for number in np.unique(of_log[is_open]).tolist():
+            own = np.flatnonzero(is_open & (of_log == number))
+            begins = rows["first_offset"][own]
+            bracket = Moments(some[number].partition).bracket(begins)
+            before, after = bracket["before"], bracket["after"]
+            not_before[own] = np.where((begins != NONE) & (before >= 0), before, NONE)
+            not_after[own] = np.where((begins != NONE) & (after != NEVER), after, NONE)
+        for number, log in enumerate(some):
+            if log.fork is not None:
+                own = np.flatnonzero(of_log == number)
+                forked[own] = _forked_records(log, log.fork, rows.take(own))
+        yield transactions_at(some, of_log, rows).with_columns(
+            {
+                "not_before_ms": not_before,
+                "not_after_ms": not_after,
+                "after_commit": among(places, verdicts.judged["place"][verdicts.judged["committed"]]),
+                "forked_records": forked,
+                "older_records": rows["older_records"],
+            }
+        )
 
 
-def _forked_records(log: LogAudit, rows: Columns) -> NDArray[np.int64]:
+def _forked_records(log: LogAudit, fork: int, rows: Columns) -> NDArray[np.int64]:
     """Return how many records of each row are after the log's fork; where a row reaches across it they are read."""
-    if log.fork is None:
-        return np.full(len(rows), NONE)
     first, last = rows["first_offset"], rows["last_offset"]
-    found = np.where((first >= log.fork) & (first != NONE), rows["records"], 0)
-    across = np.flatnonzero((first < log.fork) & (first != NONE) & (last >= log.fork))
+    found = np.where((first >= fork) & (first != NONE), rows["records"], 0)
+    across = np.flatnonzero((first < fork) & (first != NONE) & (last >= fork))
     if len(across):
-        heads = _heads_from(log.partition, log.fork)
+        heads = _heads_from(log.partition, fork)
         for row in across.tolist():
             mine = (heads["producer_id"] == rows["producer_id"][row]) & (heads["last_offset"] <= last[row])
             found[row] = int(heads["records"][mine].sum())
@@ -500,7 +530,7 @@ def log_batches(log: LogAudit, table: str) -> Iterator[RecordBatch]:
     """Yield a log's rows of one of the audit's tables; of the many transactions column by column."""
     schema = arrow_schema(TABLES[table])
     if table in MANY_ROWS:
-        return (columns.to_arrow(schema) for columns in MANY_ROWS[table](log))
+        return (columns.to_arrow(schema) for columns in MANY_ROWS[table]([log]))
     return arrow_batches(log_rows(log, table), schema)
 
 
@@ -544,11 +574,11 @@ def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> 
 
     counts = states["partitions_count"]
     offsets = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))]).astype(np.int32)
-    numbers = pa.array(np.ascontiguousarray(states.listed["partition"])).cast(pa.string())
+    numbers = _numbers(states.listed["partition"]).cast(pa.string())
     names = pc.binary_join_element_wise(before.take(_numbers(states.listed["topic"])), numbers, '"', "")
-    lists = pc.binary_join(pa.ListArray.from_arrays(pa.array(offsets), names), ", ")
+    lists = pc.binary_join(pa.ListArray.from_arrays(arrow_array(Numbers(offsets), pa.int32()), names), ", ")
     texts = pc.binary_join_element_wise("[", lists, "]", "")
-    return pc.if_else(pa.array(gone | (counts < 0)), pa.scalar(None, pa.string()), texts)
+    return pc.if_else(arrow_array(Numbers(gone | (counts < 0)), pa.bool_()), pa.scalar(None, pa.string()), texts)
 
 
 def _texts(texts: TextColumn) -> pa.Array:
@@ -561,4 +591,4 @@ def _texts(texts: TextColumn) -> pa.Array:
 def _numbers(column: NDArray[Any]) -> pa.Array:
     import pyarrow as pa
 
-    return pa.array(column.astype(np.int64))
+    return arrow_array(Numbers(column), pa.int64())

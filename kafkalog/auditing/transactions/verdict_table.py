@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -48,11 +48,19 @@ class Verdicts:
         """Judge a log's transactions."""
         return cls(audit.transactions, context.around.coordinator, judged_rows(audit, context))
 
-    def in_order(self) -> Iterator[Columns]:
-        """Yield all rows with their verdicts, by first offset, a bare marker's its own; some thousand at a time."""
-        order = np.argsort(fold.begins(self.rows), kind="stable")
-        for start in range(0, len(order), _AT_ONCE):
-            yield self.of_places(order[start : start + _AT_ONCE])
+    @classmethod
+    def joined(cls, some: Sequence[Verdicts]) -> Verdicts:
+        """Put the verdicts on logs of one coordinator together: the rows of each follow those before it."""
+        if len(some) == 1:
+            return some[0]
+        starts = np.cumsum([0, *(len(one.rows) for one in some)]).tolist()
+        judged = [
+            one.judged.with_columns({"place": one.judged["place"] + start})
+            for one, start in zip(some, starts, strict=False)
+            if len(one.judged)
+        ]
+        rows = Columns.concat([one.rows for one in some], some[0].rows.names)
+        return cls(rows, some[0].coordinator, Columns.concat(judged, some[0].judged.names))
 
     def unsettled(self) -> Iterator[Columns]:
         """Yield the rows that are neither committed nor aborted, with their verdicts; some thousand at a time."""

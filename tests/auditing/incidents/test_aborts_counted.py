@@ -71,7 +71,7 @@ def test_a_number_that_a_limit_cut_says_so(tmp_path: Path) -> None:
     (cluster,) = audit([_timed_out(tmp_path, "a")]).clusters
     rows = ClusterRows(
         [], [partition_row(LogSummary.of(log)) for log in cluster.logs],
-        [row for log in cluster.logs for row in notable_rows(log)],
+        notable_rows(cluster.logs),
     )  # fmt: skip
     tables = tables_of_rows(None, rows, cluster.coordinator, None, (), cluster.now)
     (incident,) = (one for one in incidents_of([tables]) if one.cause == "timeout")
