@@ -53,6 +53,7 @@ class Doubt(Enum):
     CONTRADICTED = Why("contradicted", "Another replica, or the coordinator's record, contradicts it.")
     DAMAGED_BETWEEN = Why("damage-between", "Bytes can't be read where a marker may have been.")
     COPIED_TOO_EARLY = Why("unless-copied-while-running", "A log ends too early to know anything of it.")
+    CUT_OFF = Why("unless-copied-while-running", "A bundle has the log without its end.")
     COPIED_BEFORE = Why("unless-copied-while-running", "What is missing may have come after the file was copied.")
     NOT_WRITTEN_YET = Why("unless-copied-while-running", "The system may not have written the log's last pages.")
     NOT_JUDGED = Why("unless-copied-while-running", "There are more than an audit judges.")
@@ -103,6 +104,9 @@ class Inputs(Enum):
         return self in (Inputs.STOPPED, Inputs.ONE_MOMENT)
 
 
+_WITHOUT_END: Final = {Inputs.REMOTE: Doubt.COPIED_TOO_EARLY, Inputs.CUT: Doubt.CUT_OFF}
+
+
 class MarkerMissed(NamedTuple):
     """Whether the inputs may have missed the marker of an open transaction.
 
@@ -146,8 +150,8 @@ def marker_missed(inputs: Inputs, seen: Seen, at_end: Seen) -> MarkerMissed:
 
     `at_end` is what counts where the files are of one moment: how far they were written.
     """
-    if inputs in (Inputs.REMOTE, Inputs.CUT):
-        return MarkerMissed(Doubt.COPIED_TOO_EARLY, is_recent=True)
+    if inputs in _WITHOUT_END:
+        return MarkerMissed(_WITHOUT_END[inputs], is_recent=True)
     found = _by_moments(seen)
     if inputs is Inputs.STOPPED:
         return found._replace(doubt=None)

@@ -127,7 +127,7 @@ class BatchesRow(TypedDict):
         "marker-without-data", "late-data-adopted", "administrator-abort", "marker-cleaned", "begins-before-log",
         "data-after-marker", "partition-not-registered", "marker-missing", "superseded-epoch", "id-expired",
         "producer-replaced", "producer-unknown", "replica-behind", "state-partition-missing", "copied-while-running",
-        "not-judged", "damaged-batch", "log-not-given", "not-in-the-log",
+        "cut-in-bundle", "not-judged", "damaged-batch", "log-not-given", "not-in-the-log",
     ] | None
     visible: bool | None
     replicas: str | None
@@ -171,7 +171,7 @@ class RecordsRow(TypedDict):
         "marker-without-data", "late-data-adopted", "administrator-abort", "marker-cleaned", "begins-before-log",
         "data-after-marker", "partition-not-registered", "marker-missing", "superseded-epoch", "id-expired",
         "producer-replaced", "producer-unknown", "replica-behind", "state-partition-missing", "copied-while-running",
-        "not-judged", "damaged-batch", "log-not-given", "not-in-the-log",
+        "cut-in-bundle", "not-judged", "damaged-batch", "log-not-given", "not-in-the-log",
     ] | None
     visible: bool | None
     replicas: str | None
@@ -293,7 +293,7 @@ class TransactionsRow(TypedDict):
         "marker-without-data", "late-data-adopted", "administrator-abort", "marker-cleaned", "begins-before-log",
         "data-after-marker", "partition-not-registered", "marker-missing", "superseded-epoch", "id-expired",
         "producer-replaced", "producer-unknown", "replica-behind", "state-partition-missing", "copied-while-running",
-        "not-judged",
+        "cut-in-bundle", "not-judged",
     ] | None
 
 
@@ -554,10 +554,10 @@ class IncidentsRow(TypedDict):
     ]
     cause: Literal[
         "data-after-marker", "partition-not-registered", "marker-missing", "superseded-epoch", "id-expired",
-        "producer-replaced", "producer-unknown", "state-partition-missing", "copied-while-running", "not-judged",
-        "leader-lost", "no-leader", "decided", "overdue", "other", "unclean-election", "log-cut-short", "log-missing",
-        "missing-offsets", "never-arrived", "records-differ", "offset-syncs", "history-changed", "marker-lost",
-        "damaged-bytes", "malformed-batches", "odd-batches", "loaded-all-the-same", "epochs-missing",
+        "producer-replaced", "producer-unknown", "state-partition-missing", "copied-while-running", "cut-in-bundle",
+        "not-judged", "leader-lost", "no-leader", "decided", "overdue", "other", "unclean-election", "log-cut-short",
+        "log-missing", "missing-offsets", "never-arrived", "records-differ", "offset-syncs", "history-changed",
+        "marker-lost", "damaged-bytes", "malformed-batches", "odd-batches", "loaded-all-the-same", "epochs-missing",
         "foreign-segment", "replicas-differ", "deleted-key-alive", "older-value", "segments-absent", "ended-otherwise",
         "open-on-one", "partition-twice", "administrator", "late-data", "foreign-marker", "takeover", "timeout",
         "client", "cleaner-stopped", "partition-uncleanable", "future-timestamp", "past-timestamp", "open-transaction",

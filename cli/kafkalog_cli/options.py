@@ -252,7 +252,15 @@ unpacked_option: Final = click.option(
 
 
 def unpacked(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return the paths of a command, with what is in archives in their place, as long as the command runs."""
+    """Return the paths of a command, with what is in archives in their place, as long as the command runs.
+
+    Raises UsageError for standard input, but where it is a segment.
+    """
+    if STDIN in paths and click.get_current_context().command.name != "dump":
+        raise click.UsageError(
+            "Standard input can't be read twice, and what a report says to do next needs a name: write the bundle to a"
+            " file, as kafkalog collect … -o - > bundle.tar.zst, and name that."
+        )
     if not any(map(_may_be_packed, paths)):
         if _is_left():
             from kafkalog.log_dirs.archives import remove_left

@@ -630,7 +630,7 @@ class _Copier:
         begun, ended = plan.listed_ms
         moment = {
             "listed_from": iso(begun), "listed_to": iso(ended), "listed_in_ms": ended - begun,
-            "copied_to": iso(_now()), "is_of_one_moment": not self._changed, "changed": self._changed,
+            "copied_to": iso(_now()), "changed": self._changed,
             "was_running": any(place.node.running for place in plan.places), "now_ms": plan.now_ms,
         }  # fmt: skip
         return BundleManifest(

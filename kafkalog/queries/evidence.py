@@ -125,8 +125,9 @@ class _Finding:
         said = f"incident {incident.id}: {incident.title}"
         for one in sorted(incident.partitions):
             self._add((one.topic, one.partition), said)
+        parts = said if incident.kind == "transaction-torn" else None  # its other parts tell how it should have ended
         for cluster in self._audit.clusters:
-            self._add_ids(cluster, incident.transactional_ids)
+            self._add_ids(cluster, incident.transactional_ids, parts)
         groups = {stand.group for stand in incident.groups}
         self._add_group_partitions(sorted(groups))
         if incident.partitions:
@@ -164,8 +165,11 @@ class _Finding:
         for number in sorted(cluster.coordinator.known):
             self._add((STATE_TOPIC, number), why)
 
-    def _add_ids(self, cluster: ClusterAudit, ids: Iterable[str]) -> None:
-        """Add the state partition of each id, and the partitions of groups that its transactions committed in."""
+    def _add_ids(self, cluster: ClusterAudit, ids: Iterable[str], parts: str | None = None) -> None:
+        """Add the state partition of each id, and the partitions of groups that its transactions committed in.
+
+        With `parts`, which says why, all partitions that its transactions listed.
+        """
         coordinator = cluster.coordinator
         here = set(ids)
         by_partition: dict[int, list[str]] = {}
@@ -183,14 +187,15 @@ class _Finding:
             if number not in coordinator.known:
                 self._missing[f"{STATE_TOPIC}-{number}, which has the records {whose}"] = None
         if len(rows):
-            which, listed_rows = states.listed_by(rows)
+            _, listed_rows = states.listed_by(rows)
             topics, partitions = states.listed["topic"][listed_rows], states.listed["partition"][listed_rows]
-            del which
             for topic, partition in sorted(
                 {(states.topics[t], p) for t, p in zip(topics.tolist(), partitions.tolist(), strict=True)}
             ):
                 if topic == OFFSETS_TOPIC:
                     self._add((topic, partition), "transactions of these ids committed offsets in it")
+                elif parts is not None:
+                    self._add((topic, partition), parts)
 
     def _committed(self) -> list[Any]:
         import kafkalog

@@ -8,7 +8,7 @@ again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Final
 
@@ -31,14 +31,25 @@ class KeyedBytes:
         self._short: Callable[[bytes], bytes] = lru_cache(_REMEMBERED)(self._permuted)
         self._some: Callable[[bytes], bytes] = lru_cache(_REMEMBERED)(self._repeated)
 
-    def like(self, data: bytes | memoryview) -> bytes:
+    def like(self, data: bytes) -> bytes:
         """Return other bytes of the same length."""
-        size = len(data)
-        if size > _KEPT:
-            made = self._hash.copy()  # as `digest` does, once for each record
-            made.update(data)
-            return (made.digest() * (size // _DIGEST + 1))[:size]
-        return self._some(bytes(data)) if size > _PERMUTED else self._short(bytes(data))
+        made = bytearray(data)
+        self.replace(made, [(0, len(data))])
+        return bytes(made)
+
+    def replace(self, data: bytearray | memoryview, places: Iterable[tuple[int, int]]) -> None:
+        """Put other bytes in the place of those at some places, each a position with a size; 0 or less is nothing."""
+        view, copy, some, short = memoryview(data), self._hash.copy, self._some, self._short
+        for start, size in places:
+            if size > _KEPT:
+                stop = start + size
+                made = copy()  # as `digest` does, once for each record
+                made.update(view[start:stop])
+                view[start:stop] = (made.digest() * (size // _DIGEST + 1))[:size]
+            elif size > _PERMUTED:
+                view[start : start + size] = some(bytes(view[start : start + size]))
+            elif size > 0:
+                view[start : start + size] = short(bytes(view[start : start + size]))
 
     def text_like(self, data: bytes) -> bytes:
         """Return letters and digits, as many as there are bytes; short ones may become the same."""

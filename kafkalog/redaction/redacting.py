@@ -300,17 +300,19 @@ class _Redacting:
     def remote(self, place: str, pattern: str | None) -> None:
         """Write the objects of a remote store, under the names that Kafka's LocalTieredStorage gives them."""
         every = {one.path for one in walk(place, lambda _: None)}
+        why = "it belongs to no segment whose ids are known"
         try:
             store = Remote(place, None if pattern is None else RemoteLayout.of(pattern)).found([])
             if store.layout is not None and store.layout.is_packed:
-                raise UnreadableError("its objects are in chunks, which may be encrypted")
+                why = "its objects are in chunks, which may be encrypted, and can't be redacted"
+                raise UnreadableError(why)
             for key in store.partitions():
                 for segment in store.stored(key, []).values():
                     every -= self._stored(key, segment)
         except (UnreadableError, LayoutError) as error:
             self.done.unread.append(f"{place}: {error}")
         for _ in every:
-            self.leave_out(f"{BUNDLE_REMOTE}/(an object)", "it belongs to no segment whose ids are known")
+            self.leave_out(f"{BUNDLE_REMOTE}/(an object)", why)
 
     def _stored(self, key: PartitionKey, segment: Stored) -> set[str]:
         """Write a segment's objects, and return which they were."""
@@ -435,10 +437,9 @@ class _Redacting:
             self.done.zeroed_bytes += zeroed.size
             self.done.zeroed.append(f"{source}: {zeroed.size} bytes at position {zeroed.position}: {zeroed.why}")
             self._row(ZEROED, {"path": path, **zeroed._asdict()})
-        if places.moved:
-            self.done.moved_files += 1
-            for batch in places.batches:
-                self._row(POSITIONS, {"path": path, **batch._asdict()})
+        for number, batch in enumerate(places.moved()):
+            self.done.moved_files += number == 0
+            self._row(POSITIONS, {"path": path, **batch._asdict()})
         return places
 
     def _write_small(self, source: str, path: str, data: bytes, original: int) -> None:

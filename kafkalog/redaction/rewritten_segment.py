@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import os
 import struct
+from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, NamedTuple
+
+import numpy as np
 
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import parse_name
@@ -55,6 +59,9 @@ class BatchPlace(NamedTuple):
     size: int
 
 
+_PLACE_NUMBERS: Final = len(BatchPlace._fields)
+
+
 class ZeroedPlace(NamedTuple):
     """Bytes that became zeros: `position` is that in the original, `why` what is wrong with them."""
 
@@ -65,30 +72,38 @@ class ZeroedPlace(NamedTuple):
 
 @dataclass(slots=True)
 class Places:
-    """What became of a file's bytes: each batch, what was zeroed, the two sizes, and its largest timestamps.
+    """What became of a file's bytes: the batches that moved, what was zeroed, the two sizes.
 
-    `moved` says whether any batch has another position or size.
+    `timestamps` and `producers` are those of batches that no broker would give one.
     """
 
-    batches: list[BatchPlace] = field(default_factory=list)
     zeroed: list[ZeroedPlace] = field(default_factory=list)
     timestamps: set[int] = field(default_factory=set)
     producers: set[int] = field(default_factory=set)
     last_offset: int = -1
     original_size: int = 0
     size: int = 0
+    _moved: array[int] = field(default_factory=partial(array, "q"))  # as many numbers for each as BatchPlace has
 
-    @property
-    def moved(self) -> bool:
-        """Say whether a batch has another place or size than it had."""
-        return any(one.original_position != one.position or one.original_size != one.size for one in self.batches)
+    def put(self, batch: BatchPlace) -> None:
+        """Take a batch, in the file's order."""
+        if batch.original_position != batch.position or batch.original_size != batch.size:
+            self._moved.extend(batch)
+
+    def moved(self) -> Iterator[BatchPlace]:
+        """Yield the batches that have another position or size than they had."""
+        return (self._batch(at) for at in range(0, len(self._moved), _PLACE_NUMBERS))
+
+    def _batch(self, at: int) -> BatchPlace:
+        return BatchPlace._make(self._moved[at : at + _PLACE_NUMBERS])
 
     def now(self, position: int) -> int:
         """Return where a byte of the original is: in a batch that has another size, at most at its end."""
-        at = bisect_right(self.batches, position, key=lambda one: one.original_position) - 1
+        rows = range(0, len(self._moved), _PLACE_NUMBERS)
+        at = bisect_right(rows, position, key=self._moved.__getitem__) - 1
         if at < 0:
             return position
-        batch = self.batches[at]
+        batch = self._batch(rows[at])
         if position >= batch.original_position + batch.original_size:
             return batch.position + batch.size + position - batch.original_position - batch.original_size
         return batch.position + min(position - batch.original_position, batch.size - 1)
@@ -101,9 +116,9 @@ class Contents:
         self.names = names
         self.times = times
         self.internal = InternalBytes(salt, names, times)
-        self.key = KeyedBytes(salt, "key").like
-        self.value = KeyedBytes(salt, "value").like
-        self.header = KeyedBytes(salt, "header").like
+        self.keys = KeyedBytes(salt, "key")
+        self.values = KeyedBytes(salt, "value")
+        self.headers = KeyedBytes(salt, "header")
 
 
 class _UnreadableBatchError(ValueError):
@@ -219,9 +234,11 @@ class _Rewriting:
     def _put(self, made: bytearray, heads: CellTable, row: int) -> None:
         places, cell = self.places, heads.cell
         position, size = cell(buffers.POSITION, row), cell(buffers.SIZE, row)
-        places.batches.append(BatchPlace(position, size, places.size, len(made)))
-        places.timestamps.add(cell(buffers.MAX_TIMESTAMP, row))
-        places.producers.add(cell(buffers.PRODUCER_ID, row))
+        places.put(BatchPlace(position, size, places.size, len(made)))
+        if not -1 <= (newest := cell(buffers.MAX_TIMESTAMP, row)) < HIGHEST_TIME:
+            places.timestamps.add(newest)
+        if not 0 <= (producer := cell(buffers.PRODUCER_ID, row)) < HIGHEST_NUMBER:
+            places.producers.add(producer)
         places.last_offset = max(places.last_offset, cell(buffers.LAST_OFFSET, row))
         self._write(made)
         places.size += len(made)
@@ -258,28 +275,19 @@ class _Rewriting:
             self._redact_records(data, heads)
 
     def _redact_records(self, data: bytearray, heads: CellTable) -> None:
-        recs, key, value = self._recs, self._contents.key, self._contents.value
-        view = memoryview(data)
-        batches = recs.column(buffers.BATCH)
-        attributes = heads.column(buffers.ATTRIBUTES)
-        magics = heads.column(buffers.MAGIC)
-        places = (
-            recs.column(buffers.KEY_START), recs.column(buffers.KEY_SIZE), recs.column(buffers.VALUE_START),
-            recs.column(buffers.VALUE_SIZE), recs.column(buffers.HEADERS_START), recs.column(buffers.HEADERS_COUNT),
-        )  # fmt: skip
-        for batch, key_at, key_size, value_at, value_size, headers_at, headers_count in zip(
-            batches, *places, strict=True
-        ):
-            is_control = magics[batch] > 1 and attributes[batch] & CONTROL
-            if self._internal is not None or is_control:
-                self._redact_pair(data, is_control != 0, key_at, key_size, value_at, value_size)
-            else:
-                if key_size > 0:
-                    view[key_at : key_at + key_size] = key(view[key_at : key_at + key_size])
-                if value_size > 0:
-                    view[value_at : value_at + value_size] = value(view[value_at : value_at + value_size])
-            if headers_count:
-                self._redact_headers(data, headers_at, headers_count)
+        recs, table = self._recs.numpy(), heads.numpy()
+        batch = recs[buffers.BATCH]
+        is_control = ((table[buffers.ATTRIBUTES] & CONTROL != 0) & (table[buffers.MAGIC] > 1))[batch]
+        keys, values = (buffers.KEY_START, buffers.KEY_SIZE), (buffers.VALUE_START, buffers.VALUE_SIZE)
+        is_ours = is_control if self._internal is None else np.ones_like(is_control)
+        ours = recs[[*keys, *values]][:, is_ours].T.tolist()
+        for control, (key_at, key_size, value_at, value_size) in zip(is_control[is_ours].tolist(), ours, strict=True):
+            self._redact_pair(data, control, key_at, key_size, value_at, value_size)
+        for columns, keyed in ((keys, self._contents.keys), (values, self._contents.values)):
+            keyed.replace(data, zip(*recs[list(columns)][:, ~is_ours].tolist(), strict=True))
+        headers_of = recs[[buffers.HEADERS_START, buffers.HEADERS_COUNT]][:, recs[buffers.HEADERS_COUNT] > 0]
+        for at, count in headers_of.T.tolist():
+            self._redact_headers(data, at, count)
 
     def _redact_pair(
         self, data: bytearray, is_control: bool, key_at: int, key_size: int, value_at: int, value_size: int
@@ -303,9 +311,8 @@ class _Rewriting:
             data[at : at + size] = self._contents.names.of(NameKind.HEADER, bytes(data[at : at + size]))
             at += size
             size, at = read_varint(data, at)
-            if size > 0:
-                data[at : at + size] = self._contents.header(bytes(data[at : at + size]))
-                at += size
+            self._contents.headers.replace(data, [(at, size)])
+            at += max(size, 0)
 
     def _wrapper(self, message: memoryview, magic: int) -> bytearray | None:
         """Return a wrapper of magic 0 or 1 with other messages inside, None if they can't be read."""
@@ -321,7 +328,7 @@ class _Rewriting:
             return None
         packed = compress(codec, data, value)
         made = bytearray(message[:head])
-        for part in (None if key is None else self._contents.key(bytes(key)), packed):
+        for part in (None if key is None else self._contents.keys.like(bytes(key)), packed):
             made += _INT32.pack(-1 if part is None else len(part)) + (part or b"")
         set_size(made, len(made))
         return made
@@ -348,9 +355,9 @@ class _Rewriting:
 
     def _replace_content(self, message: memoryview, head: int) -> None:
         key, value = _content(message, head)
-        for part, like in ((key, self._contents.key), (value, self._contents.value)):
+        for part, keyed in ((key, self._contents.keys), (value, self._contents.values)):
             if part is not None:
-                part[:] = like(bytes(part))
+                keyed.replace(part, [(0, len(part))])
 
     def _seal(self, made: bytearray, magic: int) -> None:
         """Set the checksum of a batch or a message."""

@@ -91,7 +91,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
         incidents, fine, unread=source.unread, noted=source.noted, ends=ends, scope=source.scope,
         counts=f"{source.totals}; {counts.words()}",
     )  # fmt: skip
-    behind = [_cluster(one) for one in about]
+    is_cut = any(True for _ in source.notes(frozenset({"log-cut-in-bundle"})))
+    behind = [_cluster(one, is_cut=is_cut) for one in about]
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
     transactions = counts.words()
@@ -118,9 +119,11 @@ def screen_of(source: AuditSource) -> FirstScreen:
     return first_screen(source, list(source.rows(INCIDENTS.name)))
 
 
-def _cluster(one: Any) -> str:
+def _cluster(one: Any, *, is_cut: bool = False) -> str:
     name = f"cluster {one.cluster_id}" if one.cluster_id is not None else ""
     copy = "stopped cleanly before the copy" if one.stopped else "copied while it ran or after a kill"
+    if is_cut and not one.stopped:  # the mark of a clean stop is left out where logs have no end
+        copy = "cut for a bundle"
     if one.ends_ms is None:
         copy = ""
     return ", ".join(filter(None, (name, one.brokers, copy)))
@@ -210,6 +213,8 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
     parts += [*ends_open, *may_wait(incidents)]
     if any(row["kind"] == "copy-skewed" for row in incidents):
         parts.append("files of different moments, which can't tell how some transactions ended")
+    if any(row["cause"] == "cut-in-bundle" for row in incidents):
+        parts.append("a bundle that was cut, which can't tell how some transactions ended")
     return [counts.partition(" (")[0], *(parts or [_NOTHING])]
 
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from kafkalog.auditing.incidents import rows_of_audit, rows_of_verification
 from kafkalog.auditing.transactions import Audit, ClusterAudit, Summary, audit_columns
+from kafkalog.bundles.bundle_manifest import is_bundle
 from kafkalog.columns.sorted_rows import group_begins
 from kafkalog.columns.table import Columns
 from kafkalog.errors import UnreadableError
@@ -383,6 +384,8 @@ class WrittenAudit:
         self.answer, self.fine, self.noted = None, "", False
         self._folder = folder = str(folder).rstrip("/") or "/"
         confine(folder)
+        if is_bundle(folder):
+            raise UnreadableError(f"{folder}: is a bundle; audit it first: kafkalog {_COMMAND} -o AUDIT {folder}")
         if not is_file(f"{folder}/{SUCCESS}"):
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
         self._files, self._others, self.run = _files(folder)

@@ -93,6 +93,9 @@ OF_OPEN: Final = {
     "copied-while-running": OpenCause(
         "The state partition was copied before the transaction began, or this log before its marker came."
     ),
+    "cut-in-bundle": OpenCause(
+        "Undecided: kafkalog collect cut the log with --offset or --until, and its marker may be behind the cut."
+    ),
     "not-judged": OpenCause(
         "The log has more than 10,000 open transactions, or the run more than 100,000, and this is not one of the"
         " first: it is counted."

@@ -23,6 +23,7 @@ from kafkalog.auditing.incidents.incident import (
 from kafkalog.auditing.incidents.leadership import Leaderless, last_led, leaderless_at, leaderless_now
 from kafkalog.auditing.incidents.open_transactions import (
     AUDIT,
+    COLLECT_AGAIN,
     COPY_AGAIN,
     DESCRIBE,
     OTHER_BROKERS,
@@ -94,8 +95,15 @@ _WORDS: Final = {
         " {it} {stop_them}.",
         *_GET,
     ),
+    "cut-in-bundle": Words(
+        "{who} in {where} has no end in the bundle, which was cut there with --offset or --until. {it} may have ended"
+        " behind the cut.",
+        *_GET,
+        (COLLECT_AGAIN,),
+    ),
 }  # fmt: skip
 
+_KINDS: Final = {"copied-while-running": "copy-skewed", "cut-in-bundle": "copy-incomplete"}
 _ASKED: Final = ("transaction-hanging", "transaction-overdue", "prepared", "copied-while-running")
 _OLD_LEADER: Final = Step.running(
     "Read the old leader's directory together with these before anything is ended: it may still have the marker, and"
@@ -141,7 +149,7 @@ def _key(tables: ClusterTables, one: Open) -> tuple[object, ...]:
 
 def _cause(tables: ClusterTables, one: Open) -> tuple[str, tuple[object, ...]]:
     code, cause = one.finding["code"], one.row["cause"]
-    if cause in ("copied-while-running", "state-partition-missing"):
+    if cause in ("copied-while-running", "cut-in-bundle", "state-partition-missing"):
         return cause, ()
     if code == "transaction-overdue":
         return "overdue", (one.row["producer_id"],)
@@ -165,7 +173,7 @@ def _leaderless(tables: ClusterTables, one: Open) -> Leaderless | None:
 def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Incident:
     """Make the incident of some open transactions of one cause, and of the offset commits that they hold back."""
     every, one = found.every, found.every[0]
-    kind = "copy-skewed" if found.cause == "copied-while-running" else "consumers-stopped"
+    kind = _KINDS.get(found.cause, "consumers-stopped")
     first = min(Subject(*one.place, one.row["first_offset"], one.row["producer_id"]) for one in every)
     incident = tables.incident(kind, found.cause, first, [one.finding for one in every])
     stop = describe(tables, incident, every)
@@ -314,7 +322,11 @@ def _words(incident: Incident, every: list[Open]) -> str:
     return "prepared" if code == "transaction-overdue" and _is_prepared(every) else str(code)
 
 
-_OF_CAUSE: Final = {("transaction-pending", "no-leader"), ("transaction-undecided", "state-partition-missing")}
+_OF_CAUSE: Final = {
+    ("transaction-pending", "no-leader"),
+    ("transaction-undecided", "state-partition-missing"),
+    ("transaction-undecided", "cut-in-bundle"),
+}
 
 
 def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:

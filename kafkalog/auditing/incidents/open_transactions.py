@@ -16,6 +16,7 @@ from kafkalog.quantities import iso, many, offset_range, producer_name
 __all__ = [
     "AUDIT",
     "CHECK",
+    "COLLECT_AGAIN",
     "COPY_AGAIN",
     "DESCRIBE",
     "END",
@@ -175,6 +176,9 @@ COPY_AGAIN: Final = Step.running(
     AUDIT,
     "NEW_COPY",
 )
+
+
+COLLECT_AGAIN: Final = Step("Collect again with a later --offset or --until, or without: the bundle was cut there.")
 
 
 class Open(NamedTuple):

@@ -251,6 +251,11 @@ def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) ->
             f"{is_open}. This copy can't say more: its file or that of {STATE_TOPIC} was copied before the coordinator"
             " had ended the transaction, or had begun it (copied-while-running). Copy again."
         )
+    if cause == "cut-in-bundle":
+        return (
+            f"{is_open}, in a log that kafkalog collect cut with --offset or --until: what ended the transaction may be"
+            " behind the cut (cut-in-bundle). Collect again with a later end."
+        )
     if one.code == "transaction-undecided":
         return (
             f"{is_open}: no available partition of {STATE_TOPIC} names its producer ({cause})."

@@ -96,6 +96,7 @@ class TransactionVerdict(NamedTuple):
 # What is said of the open transactions of a log past the limit.
 NOT_JUDGED: Final = TransactionVerdict("undecided", "not-judged", certainty_of(Doubt.NOT_JUDGED))
 
+_TOO_EARLY: Final = {Doubt.COPIED_TOO_EARLY: "copied-while-running", Doubt.CUT_OFF: "cut-in-bundle"}
 _PENDING: Final = {Ending.COMMIT: "commit-pending", Ending.ABORT: "abort-pending"}
 
 
@@ -110,8 +111,8 @@ def open_verdict(facts: OpenFacts) -> TransactionVerdict:
     damage = Doubt.DAMAGED_BETWEEN if facts.damage_follows else None
     if state == "hanging":
         certainty = certainty_of(damage, facts.doubt)
-        if facts.doubt is Doubt.COPIED_TOO_EARLY and damage is None:
-            return TransactionVerdict("undecided", "copied-while-running", certainty)
+        if facts.doubt in _TOO_EARLY and damage is None:
+            return TransactionVerdict("undecided", _TOO_EARLY[facts.doubt], certainty)
         return TransactionVerdict("hanging", _why_it_hangs(facts, cause), certainty)
     if cause is None and facts.begins_before_log:
         cause = "begins-before-log"

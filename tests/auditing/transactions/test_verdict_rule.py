@@ -24,7 +24,7 @@ from official import ROOT
 
 DOCS: Final = (ROOT / "docs" / "verdicts.md").read_text()
 NO: Final = (False, True)
-DOUBTS: Final = (None, Doubt.COPIED_BEFORE, Doubt.COPIED_TOO_EARLY, Doubt.NOT_WRITTEN_YET)
+DOUBTS: Final = (None, Doubt.COPIED_BEFORE, Doubt.COPIED_TOO_EARLY, Doubt.CUT_OFF, Doubt.NOT_WRITTEN_YET)
 
 
 def table(head: str) -> dict[str, str]:
@@ -65,6 +65,7 @@ OF_CAUSE: Final[dict[str, tuple[OpenFacts | EndedFacts, str]]] = {
     "replica-behind": (DONE._replace(in_replica=Ending.COMMIT), "commit-pending"),
     "state-partition-missing": (OpenFacts(Word.NOT_HERE), "undecided"),
     "copied-while-running": (DONE._replace(doubt=Doubt.COPIED_TOO_EARLY), "undecided"),
+    "cut-in-bundle": (DONE._replace(doubt=Doubt.CUT_OFF), "undecided"),
 }
 
 
@@ -80,7 +81,7 @@ def test_a_row_of_the_causes_is_what_the_rule_says(cause: str) -> None:
     said = table("cause")[cause].partition(":")[0]
 
     assert (found.state, found.cause, found.certainty) == (
-        state, cause, "unless-copied-while-running" if cause == "copied-while-running" else "proved",
+        state, cause, "unless-copied-while-running" if cause in ("copied-while-running", "cut-in-bundle") else "proved",
     )  # fmt: skip
     states = {one.state for one in every() if one.cause == cause}
     assert states == {"hangs": {"hanging"}, "undecided": {"undecided"}}.get(said, states - {"hanging", "undecided"})
