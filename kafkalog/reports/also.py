@@ -14,7 +14,7 @@ from kafkalog.auditing.topics import READ_UNASKED
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE
-from kafkalog.files.names import OFFSETS_TOPIC
+from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.log_dirs.left_over import FAILED
 from kafkalog.quantities import age, by_number, iso, number_of, offset_range, size_text
@@ -202,25 +202,28 @@ def _since(one: OpenTransaction) -> int:
 def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Collection[str]) -> Line:
     """Say where a transaction is open, since when, and whether that is normal; `told` are the ids in incidents."""
     who = one.name if one.name is not None else f"producer {one.producer_id}"
-    who += " (its newest transaction)" if one.name in told else ""
+    if one.name in told:
+        who = f"{who} (its newest transaction)" if one.since_ms is not None else f"a newer transaction of {who}"
     where = ", ".join(_extent(part, starts.get(part.place, 0)) for part in one.data[:_NAMES]) or "with no records here"
     if len(one.data) > _NAMES:
         where += f" and {len(one.data) - _NAMES} more partitions"
     since = _since(one)
-    short = f"{who} {where}"
-    parts = [f"{short} since {iso(since)}"]
+    who, when = f"{who} {where}", f"since {iso(since)}"
     if one.since_ms is None:
-        return Line("open", f"{parts[0]}; the coordinator's record is not here", 1, short)
+        ends_before = f"this copy of {STATE_TOPIC} ends before it"
+        return Line("open", f"{who} {when}; {ends_before}", 1, f"{who} ({ends_before})")
+    old, limit, shortly = "", "", ""
     if ends is not None and ends >= since:
-        parts.append(f"{age(ends - since)} old where the files end")
-        over = one.timeout_ms is not None and one.timeout_ms != NO_TIMEOUT and ends - since > one.timeout_ms
-        short += f" ({age(ends - since)} old{': over its timeout' * over})"
+        old = f"{age(ends - since)} old"
     if one.timeout_ms == NO_TIMEOUT:
-        parts.append("of two-phase commit (enable2Pc): no timeout aborts it, only its owner may end it")
+        limit = "of two-phase commit (enable2Pc): no timeout aborts it, only its owner may end it"
+        shortly = "two-phase commit: no timeout"
     elif one.timeout_ms is not None:
         within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
-        parts.append(f"timeout {age(one.timeout_ms)}{within}")
-    return Line("open", ", ".join(parts), 1, short)
+        limit = shortly = f"timeout {age(one.timeout_ms)}{within}"
+    said = ", ".join(filter(None, (f"{who} {when}", old and f"{old} where the files end", limit)))
+    short = ", ".join(filter(None, (old, shortly)))
+    return Line("open", said, 1, f"{who} ({short})" if short else who)
 
 
 def _extent(part: OpenData, log_start: int) -> str:

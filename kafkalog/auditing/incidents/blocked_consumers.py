@@ -89,6 +89,11 @@ _WORDS: Final = {
         (Step.running(f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}.",
                       *OTHER_BROKERS),),
     ),
+    "copied-before-marker": Words(
+        "{who} in {where}, which the coordinator {ended}, {has} no marker in this copy: its files may have been copied"
+        " before it came. {it} {stop_them}.",
+        *_GET,
+    ),
     "copied-while-running": Words(
         "{who} in {where} may be open, or ended after this copy: its files end too early to tell."
         " {it} {stop_them}.",
@@ -96,7 +101,7 @@ _WORDS: Final = {
     ),
 }  # fmt: skip
 
-_ASKED: Final = ("transaction-hanging", "transaction-overdue", "prepared", "copied-while-running")
+_ASKED: Final = ("transaction-hanging", "transaction-overdue", "prepared", "copied-while-running", "copied-before-marker")
 _OLD_LEADER: Final = Step.running(
     "Read the old leader's directory together with these before anything is ended: it may still have the marker, and"
     " what came after it. If it has, copy the partition from there.",
@@ -142,7 +147,7 @@ def _key(tables: ClusterTables, one: Open) -> tuple[object, ...]:
 def _cause(tables: ClusterTables, one: Open) -> tuple[str, tuple[object, ...]]:
     code, cause = one.finding["code"], one.row["cause"]
     if cause in ("copied-while-running", "state-partition-missing"):
-        return cause, ()
+        return cause, (one.is_early,)
     if code == "transaction-overdue":
         return "overdue", (one.row["producer_id"],)
     if (without := _leaderless(tables, one)) is not None:
@@ -190,6 +195,8 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         decided="decided" if not is_one else f"decided to {'commit' if one.decided.committed else 'abort'}",
         broker="" if without is None or without.leader is None else f": start broker {without.leader}, which led it",
         now=iso(tables.now),
+        ended=_ended(every),
+        has="has" if is_one else "have",
         pending="" if tables.now < 0 else f" at {iso(tables.now)}, where the files end",
         open_for=_open_for(tables, one),
         stop=stop,
@@ -310,8 +317,17 @@ def _words(incident: Incident, every: list[Open]) -> str:
     """Return whose words an incident has: those of its cause, if it differs from the others of its code."""
     code = every[0].finding["code"]
     if incident.kind == "copy-skewed" or (code, incident.cause) in _OF_CAUSE:
-        return incident.cause
+        return "copied-before-marker" if every[0].is_early else incident.cause
     return "prepared" if code == "transaction-overdue" and _is_prepared(every) else str(code)
+
+
+def _ended(every: list[Open]) -> str:
+    """Say what the coordinator decided of transactions whose markers may not have been copied, and of one when."""
+    committed = sum(one.is_committed for one in every)
+    if len(every) == 1:
+        return f"{'committed' if committed else 'aborted'}{every[0].decided.at()}"
+    each = ((committed, "committed"), (len(every) - committed, "aborted"))
+    return f"decided ({', '.join(f'{number} {word}' for number, word in each if number)})"
 
 
 _OF_CAUSE: Final = {("transaction-pending", "no-leader"), ("transaction-undecided", "state-partition-missing")}
