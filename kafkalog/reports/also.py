@@ -141,7 +141,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
             its = _its_records(row, here)
             names = f"{who}{times}"
             if row["cause"] == "administrator":
-                names = f"{who}{when}: {its} aborted, legal"
+                names = f"{who}{when}: {its} aborted by a foreign marker, legal"
             yield Line(label, f"{who}{when}: {may}{said}; {its}", number, names)
 
 
@@ -177,21 +177,22 @@ def _its_records(row: Row, here: Collection[str] | None) -> str:
     places = _places(row)
     if row["records"] is None:
         return _left_nothing(row, here)
-    if parts := row.get("parts"):
-        its = (
-            f"{number_of(part['records'], 'record')} in {part['topic']}-{part['partition']} at"
-            f" {offset_range(part['first_offset'], part['last_offset'])}"
-            for part in parts
-        )
-        return listed(its, len(parts))
-    where = f" at offsets {row['first_offset']}-{row['last_offset']}" if row["first_offset"] is not None else ""
-    if row["first_offset"] is not None and row["first_offset"] == row["last_offset"]:
-        where = f" at offset {row['first_offset']}"
     verb = "was" if row["records"] == 1 else "were"
     skipped = str((row["consumers"] or {}).get("read_committed", ""))
     at_least = AT_LEAST if AT_LEAST in skipped else ""
     away = _away(row, here)
     missing = f"; not among the inputs: {listed(away, len(away))}" if away else ""
+    parts, by_hand = row.get("parts") or (), row["cause"] == "administrator"
+    if by_hand or (not at_least and 1 < len(parts) <= _NAMES):
+        its = (
+            f"{number_of(part['records'], 'record')} in {part['topic']}-{part['partition']} at"
+            f" {offset_range(part['first_offset'], part['last_offset'])}"
+            for part in parts
+        )
+        return listed(its, len(parts)) + ("" if by_hand else f" were aborted{missing}")
+    where = ""
+    if row["first_offset"] is not None:
+        where = f" at {offset_range(row['first_offset'], row['last_offset'])}"
     return f"{at_least}{number_of(row['records'], 'record')} in {places}{where} {verb} aborted{missing}"
 
 
@@ -210,8 +211,8 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
     since = _since(one)
     who, when = f"{who} {where}", f"since {iso(since)}"
     if one.since_ms is None:
-        ends_before = f"this copy of {STATE_TOPIC} ends before it"
-        return Line("open", f"{who} {when}; {ends_before}", 1, f"{who} ({ends_before})")
+        begun = f"begun after {STATE_TOPIC} was copied"
+        return Line("open", f"{who} {when}; {begun}", 1, f"{who} ({begun})")
     old, limit, shortly = "", "", ""
     if ends is not None and ends >= since:
         old = f"{age(ends - since)} old"

@@ -263,7 +263,8 @@ ASK: Final = (
     " for good that it hangs (tools of Kafka 3.0 and newer, brokers from 2.8 on)."
 )
 HANGS: Final = (
-    "If it stays at {first}: save {records} of {who} at {at}, then end it (kafka-transactions.sh abort there){discards}."
+    "If it stays at {first}: save {records} of {who} at {at}, then end it (kafka-transactions.sh abort"
+    " there){discards}."
 )
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
 END_TOO: Final = (
