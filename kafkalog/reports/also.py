@@ -101,10 +101,11 @@ def _first(lines: Sequence[Line]) -> Iterator[Line]:
 
 # What a refused request leaves is at the client, not in the files.
 _SEEN: Final = {
-    "fenced": "of each of them the older producer's next produce, commit or abort is refused: its client may have seen"
-    " InvalidProducerEpochException or ProducerFencedException (kafkalog explain writer-fenced)",
-    "timed out": "what such a producer sends after that is refused: its client may have seen"
-    " InvalidProducerEpochException or ProducerFencedException (kafkalog explain transactions-aborted)",
+    "fenced": "nothing is to do in the cluster: of each of them the older producer's next produce, commit or abort is"
+    " refused: its client may have seen InvalidProducerEpochException or ProducerFencedException (kafkalog explain"
+    " writer-fenced)",
+    "timed out": "nothing is to do in the cluster: what such a producer sends after that is refused: its client may"
+    " have seen InvalidProducerEpochException or ProducerFencedException (kafkalog explain transactions-aborted)",
 }
 
 _LABELS: Final = {"takeover": "fenced", "timeout": "timed out", "administrator": "by hand"}

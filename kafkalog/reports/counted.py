@@ -367,8 +367,10 @@ class _Ends:
 
 
 def _opened(steps: Columns, number: int) -> OpenTransaction:
-    names = ("producer_id", "producer_epoch", "start_timestamp_ms", "timeout_ms")
-    return OpenTransaction(steps.texts("transactional_id")[number], *(int(steps[name][number]) for name in names))
+    producer_id, epoch, since, timeout = (
+        int(steps[name][number]) for name in ("producer_id", "producer_epoch", "start_timestamp_ms", "timeout_ms")
+    )
+    return OpenTransaction(steps.texts("transactional_id")[number], producer_id, epoch, since, timeout)
 
 
 def _key(producer_ids: NDArray[Any], epochs: NDArray[Any]) -> NDArray[np.int64]:

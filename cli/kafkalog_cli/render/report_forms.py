@@ -48,6 +48,8 @@ _LABEL: Final = 12
 
 _TITLE: Final = 10  # before what follows the first line of a title
 
+_LEAST: Final = 3  # rows of what else happened: a heading, and how many lines there are
+
 _EVENTS: Final = 8  # of an incident: the first and the last ones
 
 _MOST_NAMES: Final = 8
@@ -194,11 +196,13 @@ def _on_screen(
             if sheet.rows([*story, *other]) <= room:
                 yield from (*story, *other)
                 return
-    other = cut(others[-1], room // 2, sheet)
-    room -= sheet.rows(other)
-    if rows:
-        yield from _brief(rows[0], told, room, named=bool(listed), moments=moments, sheet=sheet)
-    yield from other
+    for left in (room // 2, _LEAST):  # an incident's title comes before what else happened
+        other = cut(others[-1], left, sheet)
+        space = room - sheet.rows(other)
+        story = _brief(rows[0], told, space, named=bool(listed), moments=moments, sheet=sheet) if rows else []
+        if story or not rows:
+            break
+    yield from (*story, *other)
 
 
 def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: Sheet) -> list[str]:
