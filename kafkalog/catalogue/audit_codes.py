@@ -88,9 +88,9 @@ AUDITS: Final[dict[str, Code]] = {
         kind="records-lost",
         cause="missing-offsets",
         story="losses",
-        traits=Trait.OF_PRODUCER | Trait.OF_LOG | Trait.MAY_BE_HEALTHY,
+        traits=Trait.OF_PRODUCER | Trait.OF_LOG | Trait.MAY_BE_HEALTHY | Trait.TOLD_AS_NOTE,
         follows=("base-offset-wrong", "segment-foreign"),
-        lowered_by=(Reason.NO_CONSUMER_READS, Reason.COPY_EXPLAINS),
+        lowered_by=(Reason.NO_CONSUMER_READS, Reason.COPY_EXPLAINS, Reason.FOLLOWS),
     ),
     "sequence-begins-late": Code(
         WARNING,

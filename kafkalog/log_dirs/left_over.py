@@ -145,7 +145,7 @@ def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
     full = [(name, size) for name, size in sizes if size]
     why, mend = "; the broker's log says why", "Mend that"
     for name, size in full[:1]:
-        why, mend = f", as {name} is full with {size} bytes", "Raise segment.index.bytes, or lower segment.bytes,"
+        why, mend = f", as {name} is full with {size} bytes", "Raise segment.index.bytes, as to 10485760, its default,"
     then = f"{mend} and restart the broker: its start deletes these files, and it cleans again"
     return f"{FAILED}{why}. The broker has not cleaned the partition since. {then}"
 

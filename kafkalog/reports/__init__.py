@@ -9,7 +9,7 @@ from __future__ import annotations
 from kafkalog.reports.also import Line
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import FirstScreen, first_screen, screen_of
-from kafkalog.reports.incident_line import IncidentLine, in_words, next_words, parts_said, records_line
+from kafkalog.reports.incident_line import IncidentLine, cause_said, in_words, next_words, parts_said, records_line
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
@@ -40,6 +40,7 @@ __all__ = [
     "SpaceReport",
     "WrittenAudit",
     "about_cluster",
+    "cause_said",
     "columns_of",
     "first_screen",
     "fold_quiet",

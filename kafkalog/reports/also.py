@@ -14,7 +14,7 @@ from kafkalog.auditing.topics import READ_UNASKED
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import POSSIBLE
-from kafkalog.files.names import OFFSETS_TOPIC
+from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.log_dirs.left_over import FAILED
 from kafkalog.quantities import age, by_number, iso, number_of, offset_range, size_text
@@ -101,10 +101,11 @@ def _first(lines: Sequence[Line]) -> Iterator[Line]:
 
 # What a refused request leaves is at the client, not in the files.
 _SEEN: Final = {
-    "fenced": "of each of them the older producer's next produce, commit or abort is refused: its client may have seen"
-    " InvalidProducerEpochException or ProducerFencedException (kafkalog explain writer-fenced)",
-    "timed out": "what such a producer sends after that is refused: its client may have seen"
-    " InvalidProducerEpochException or ProducerFencedException (kafkalog explain transactions-aborted)",
+    "fenced": "nothing is to do in the cluster: of each of them the older producer's next produce, commit or abort is"
+    " refused: its client may have seen InvalidProducerEpochException or ProducerFencedException (kafkalog explain"
+    " writer-fenced)",
+    "timed out": "nothing is to do in the cluster: what such a producer sends after that is refused: its client may"
+    " have seen InvalidProducerEpochException or ProducerFencedException (kafkalog explain transactions-aborted)",
 }
 
 _LABELS: Final = {"takeover": "fenced", "timeout": "timed out", "administrator": "by hand"}
@@ -141,7 +142,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
             its = _its_records(row, here)
             names = f"{who}{times}"
             if row["cause"] == "administrator":
-                names = f"{who}{when}: {its} aborted, legal"
+                names = f"{who}{when}: {its} aborted by a foreign marker, legal"
             yield Line(label, f"{who}{when}: {may}{said}; {its}", number, names)
 
 
@@ -177,21 +178,22 @@ def _its_records(row: Row, here: Collection[str] | None) -> str:
     places = _places(row)
     if row["records"] is None:
         return _left_nothing(row, here)
-    if parts := row.get("parts"):
-        its = (
-            f"{number_of(part['records'], 'record')} in {part['topic']}-{part['partition']} at"
-            f" {offset_range(part['first_offset'], part['last_offset'])}"
-            for part in parts
-        )
-        return listed(its, len(parts))
-    where = f" at offsets {row['first_offset']}-{row['last_offset']}" if row["first_offset"] is not None else ""
-    if row["first_offset"] is not None and row["first_offset"] == row["last_offset"]:
-        where = f" at offset {row['first_offset']}"
     verb = "was" if row["records"] == 1 else "were"
     skipped = str((row["consumers"] or {}).get("read_committed", ""))
     at_least = AT_LEAST if AT_LEAST in skipped else ""
     away = _away(row, here)
     missing = f"; not among the inputs: {listed(away, len(away))}" if away else ""
+    parts, by_hand = row.get("parts") or (), row["cause"] == "administrator"
+    if by_hand or (not at_least and 1 < len(parts) <= _NAMES):
+        its = (
+            f"{number_of(part['records'], 'record')} in {part['topic']}-{part['partition']} at"
+            f" {offset_range(part['first_offset'], part['last_offset'])}"
+            for part in parts
+        )
+        return listed(its, len(parts)) + ("" if by_hand else f" were aborted{missing}")
+    where = ""
+    if row["first_offset"] is not None:
+        where = f" at {offset_range(row['first_offset'], row['last_offset'])}"
     return f"{at_least}{number_of(row['records'], 'record')} in {places}{where} {verb} aborted{missing}"
 
 
@@ -202,25 +204,28 @@ def _since(one: OpenTransaction) -> int:
 def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Collection[str]) -> Line:
     """Say where a transaction is open, since when, and whether that is normal; `told` are the ids in incidents."""
     who = one.name if one.name is not None else f"producer {one.producer_id}"
-    who += " (its newest transaction)" if one.name in told else ""
+    if one.name in told:
+        who = f"{who} (its newest transaction)" if one.since_ms is not None else f"a newer transaction of {who}"
     where = ", ".join(_extent(part, starts.get(part.place, 0)) for part in one.data[:_NAMES]) or "with no records here"
     if len(one.data) > _NAMES:
         where += f" and {len(one.data) - _NAMES} more partitions"
     since = _since(one)
-    short = f"{who} {where}"
-    parts = [f"{short} since {iso(since)}"]
+    who, when = f"{who} {where}", f"since {iso(since)}"
     if one.since_ms is None:
-        return Line("open", f"{parts[0]}; the coordinator's record is not here", 1, short)
+        begun = f"begun after {STATE_TOPIC} was copied"
+        return Line("open", f"{who} {when}; {begun}", 1, f"{who} ({begun})")
+    old, limit, shortly = "", "", ""
     if ends is not None and ends >= since:
-        parts.append(f"{age(ends - since)} old where the files end")
-        over = one.timeout_ms is not None and one.timeout_ms != NO_TIMEOUT and ends - since > one.timeout_ms
-        short += f" ({age(ends - since)} old{': over its timeout' * over})"
+        old = f"{age(ends - since)} old"
     if one.timeout_ms == NO_TIMEOUT:
-        parts.append("of two-phase commit (enable2Pc): no timeout aborts it, only its owner may end it")
+        limit = "of two-phase commit (enable2Pc): no timeout aborts it, only its owner may end it"
+        shortly = "two-phase commit: no timeout"
     elif one.timeout_ms is not None:
         within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
-        parts.append(f"timeout {age(one.timeout_ms)}{within}")
-    return Line("open", ", ".join(parts), 1, short)
+        limit = shortly = f"timeout {age(one.timeout_ms)}{within}"
+    said = ", ".join(filter(None, (f"{who} {when}", old and f"{old} where the files end", limit)))
+    short = ", ".join(filter(None, (old, shortly)))
+    return Line("open", said, 1, f"{who} ({short})" if short else who)
 
 
 def _extent(part: OpenData, log_start: int) -> str:

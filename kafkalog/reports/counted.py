@@ -6,14 +6,14 @@ What no record of the coordinator is about is counted in each of its partitions;
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from kafkalog.certainty import is_proved
-from kafkalog.columns.sorted_rows import group_begins, groups
+from kafkalog.columns.sorted_rows import group_begins, groups, place_of
 from kafkalog.columns.table import NONE, Columns
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.topic_partition import TopicPartition
@@ -52,6 +52,7 @@ class OpenTransaction:
 
     name: str | None
     producer_id: int
+    epoch: int
     since_ms: int | None
     timeout_ms: int | None
     data: list[OpenData] = field(default_factory=list)
@@ -133,23 +134,26 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         ends.add(steps, found)
     ends.last(found)
     ended = _EndedAlone(found, ends, source)
-    known = {one.producer_id: one for one in found.opened}
-    alone: dict[int, OpenTransaction] = {}
+    newer = _NewerMarkers(found.opened)
+    known = {(one.producer_id, one.epoch): one for one in found.opened}
+    alone: dict[tuple[int, int], OpenTransaction] = {}
     unended: dict[tuple[str, ...], list[NDArray[np.int64]]] = {}
+    decided = _Few.of(row for row in source.notes(frozenset({"transaction-undecided"})) if row["found"] is not None)
     for columns in source.transactions():
         chosen = columns["first_offset"] != NONE
         chosen &= columns.texts("log").among(logs)
         states = columns.texts("state")
         ended.add(columns, chosen & states.among(("committed", "aborted")))
+        newer.add(columns)
         without_end = chosen & states.among(("hanging", "undecided")) & ~columns.texts("cause").among(_DECIDED)
+        decided.leave_out(columns, without_end)
         _add_unended(unended, columns.take(np.flatnonzero(without_end)), found)
         for row in _rows(columns, chosen & states.among(("ongoing",))):
             place = TopicPartition.of(row)
-            opened = known.get(row["producer_id"])
-            if opened is None:
-                opened = alone.setdefault(
-                    row["producer_id"], OpenTransaction(row["transactional_id"], row["producer_id"], None, None)
-                )
+            which = row["producer_id"], row["producer_epoch"]
+            opened = known.get(which)
+            if opened is None:  # it began after the coordinator's records were copied
+                opened = alone.setdefault(which, OpenTransaction(row["transactional_id"], *which, None, None))
                 found.places.add(place)
             opened.data.append(
                 OpenData(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
@@ -161,7 +165,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         numbers[state] += number
         found.in_doubt += number if state == "hanging" and not is_proved(certainty) else 0
     found.hanging, found.undecided = numbers["hanging"], numbers["undecided"]
-    found.opened += alone.values()
+    found.opened = [*newer.still_open(found.opened), *alone.values()]
     return found
 
 
@@ -195,9 +199,7 @@ class _EndedAlone:
     def __init__(self, found: Counted, ends: _Ends, source: AuditSource) -> None:
         self._found = found
         self._ends = ends
-        broken = source.notes(frozenset({"atomicity-broken"}))
-        self._torn = {(row["log"], row["producer_id"], row["offset"]) for row in broken if row["offset"] is not None}
-        self._torn_offsets = np.array([offset for *_, offset in self._torn], np.int64)
+        self._torn = _Few.of(source.notes(frozenset({"atomicity-broken"})))
         self._of_own_epoch: list[Columns] = []  # the key of each marker, and whether it is a COMMIT
 
     def add(self, columns: Columns, ended: NDArray[np.bool_]) -> None:
@@ -205,7 +207,7 @@ class _EndedAlone:
         found = self._found
         by_hand = ended & columns.texts("cause").among(("administrator-abort",))
         left = by_hand | (ended & ~self._ends.have(columns))
-        self._leave_out_torn(columns, left)
+        self._torn.leave_out(columns, left)
         places = np.flatnonzero(left)
         if not len(places):
             return
@@ -220,14 +222,6 @@ class _EndedAlone:
         found.alone_committed += int(np.count_nonzero(commits & ~raised))
         found.alone_aborted += int(np.count_nonzero(~commits & ~raised))
 
-    def _leave_out_torn(self, columns: Columns, left: NDArray[np.bool_]) -> None:
-        if not self._torn:
-            return
-        places = np.flatnonzero(left & np.isin(columns["first_offset"], self._torn_offsets))
-        some = columns.take(places, "log", "producer_id", "first_offset")
-        for place, row in zip(places.tolist(), some.rows(), strict=True):
-            left[place] = row not in self._torn
-
     def last(self) -> None:
         """Count the transactions whose markers have an epoch of their own."""
         rows = Columns.concat(self._of_own_epoch, ("key", "commits"))
@@ -235,6 +229,50 @@ class _EndedAlone:
         commits = int(np.count_nonzero(rows["commits"][firsts]))
         self._found.alone_committed += commits
         self._found.alone_aborted += len(firsts) - commits
+
+
+class _NewerMarkers:
+    """The markers that end, in logs that were copied later, what the coordinator's records say is open.
+
+    Their epoch is higher than that of their transaction (transaction.version 2).
+    """
+
+    def __init__(self, opened: Iterable[OpenTransaction]) -> None:
+        self._producers = np.unique(np.array([one.producer_id for one in opened], np.int64))
+        self._epochs = np.full(len(self._producers), NONE)
+
+    def add(self, columns: Columns) -> None:
+        """Take in some rows."""
+        at = place_of(self._producers, columns["producer_id"])
+        np.maximum.at(self._epochs, at[at >= 0], columns["marker_epoch"][at >= 0])
+
+    def still_open(self, opened: Iterable[OpenTransaction]) -> Iterator[OpenTransaction]:
+        """Yield those that no such marker ended."""
+        for one in opened:
+            if self._epochs[np.searchsorted(self._producers, one.producer_id)] <= one.epoch:
+                yield one
+
+
+class _Few(NamedTuple):
+    """Transactions that findings are about: the log, the producer and the first offset of each, and all offsets."""
+
+    known: set[tuple[Any, ...]]
+    offsets: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, findings: Iterable[Mapping[str, Any]]) -> _Few:
+        """Return those of some findings."""
+        known = {(row["log"], row["producer_id"], row["offset"]) for row in findings if row["offset"] is not None}
+        return cls(known, np.array([offset for *_, offset in known], np.int64))
+
+    def leave_out(self, columns: Columns, left: NDArray[np.bool_]) -> None:
+        """Take them out of the rows that are `left`."""
+        if not self.known:
+            return
+        places = np.flatnonzero(left & np.isin(columns["first_offset"], self.offsets))
+        some = columns.take(places, "log", "producer_id", "first_offset")
+        for place, row in zip(places.tolist(), some.rows(), strict=True):
+            left[place] = row not in self.known
 
 
 def _rows(columns: Columns, chosen: NDArray[np.bool_]) -> Iterator[dict[str, Any]]:
@@ -329,10 +367,10 @@ class _Ends:
 
 
 def _opened(steps: Columns, number: int) -> OpenTransaction:
-    producer_id, since, timeout = (
-        int(steps[name][number]) for name in ("producer_id", "start_timestamp_ms", "timeout_ms")
+    producer_id, epoch, since, timeout = (
+        int(steps[name][number]) for name in ("producer_id", "producer_epoch", "start_timestamp_ms", "timeout_ms")
     )
-    return OpenTransaction(steps.texts("transactional_id")[number], producer_id, since, timeout)
+    return OpenTransaction(steps.texts("transactional_id")[number], producer_id, epoch, since, timeout)
 
 
 def _key(producer_ids: NDArray[Any], epochs: NDArray[Any]) -> NDArray[np.int64]:

@@ -211,7 +211,12 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
         did = f"{STOPPED}, as a cleaning failed," if failed == number else "a cleaning did not finish"
         parts.append(f"{did} in {number_of(number, 'partition')}")
     parts += [*ends_open, *may_wait(incidents)]
-    if any(row["kind"] == "copy-skewed" for row in incidents):
+    skewed = [row for row in incidents if row["kind"] == "copy-skewed"]
+    early = [row for row in skewed if row["parts"] and all(part["fate"] != "unknown" for part in row["parts"])]
+    if number := sum(row["transactions"] or 0 for row in early):
+        of = "its marker" if number == 1 else "their markers"
+        parts.append(f"{number_of(number, 'decided transaction')} without {of} in this copy")
+    if len(skewed) > len(early):
         parts.append("files of different moments, which can't tell how some transactions ended")
     if any(row["cause"] == "cut-in-bundle" for row in incidents):
         parts.append("a bundle that was cut, which can't tell how some transactions ended")

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
+from kafkalog.auditing.incidents import lost_said
 from kafkalog.certainty import is_proved
 from kafkalog.escape import CommandLine, command_line
 from kafkalog.files.names import given_again
 from kafkalog.quantities import many, offset_range, producer_name
 
-__all__ = ["IncidentLine", "in_words", "next_words", "parts_said", "records_line"]
+__all__ = ["IncidentLine", "cause_said", "in_words", "next_words", "parts_said", "records_line"]
 
 _NAMES: Final = 20  # of partitions, ids, producers or groups in a line: all that clients noticed, but for a crowd
 
@@ -70,8 +71,13 @@ def in_words(row: Row) -> str:
         return "odd batches"
     if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
         return f"consumers may be stopped ({row['cause']})".replace("-", " ")
-    cause = "foreign-marker" if row["kind"] == "transaction-torn" and row["cause"] == "administrator" else row["cause"]
-    return f"{row['kind']} ({cause})".replace("-", " ")
+    return f"{row['kind']} ({cause_said(row)})".replace("-", " ")
+
+
+def cause_said(row: Row) -> str:
+    """Return an incident's cause as screens name it: of a torn transaction nobody knows who wrote the marker."""
+    is_torn = row["kind"] == "transaction-torn" and row["cause"] == "administrator"
+    return "foreign-marker" if is_torn else str(row["cause"])
 
 
 def next_words(texts: Sequence[str]) -> str:
@@ -164,7 +170,8 @@ def _behind(some: Sequence[Row]) -> str:
     if lost and by_outcome.total() == sum(lost):
         said = f"lost: {', '.join(f'{count} {word}' for word, count in by_outcome.items())}"
     elif lost:
-        said = f"{many(sum(lost), 'record')} lost"
+        how = "unreadable" if some[0]["kind"] == "records-unreadable" else "lost"
+        said = f"{lost_said(some)} {how}" if sum(lost) else ""
     else:
         said = many(sum(records), "record") if records else ""
     return " · ".join(filter(None, (said, _waiting(some), _groups(some))))

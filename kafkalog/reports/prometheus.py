@@ -40,7 +40,11 @@ def prometheus(source: AuditSource) -> Iterator[bytes]:
         [_Sample({"severity": one}, severities[one]) for one in ("error", "warning", "note")],
     )  # fmt: skip
     lost = sum(row["lost_records"] or 0 for row in incidents)
-    yield _metric("kafkalog_lost_records", "Records that consumers have lost.", [_Sample({}, lost)])
+    yield _metric(
+        "kafkalog_lost_records",
+        "Records that consumers have lost, of missing offsets one each at most.",
+        [_Sample({}, lost)],
+    )
     lags, sizes, ends = [], [], []
     for row in source.rows("partitions"):
         labels = _labels(row)

@@ -79,14 +79,16 @@ INCIDENTS: Final = Table(
         Column("first_offset", "int64", "the first offset affected; null if several partitions are", least=None),
         Column("last_offset", "int64", "the last offset affected; null if several partitions are, or it has no end",
                least=None),
-        Column("records", "int64", "how many records are affected; null if no file shows it"),
+        Column(
+            "records", "int64", "how many records are affected, of missing offsets at least; null if no file shows it"
+        ),
         Column(
             "offsets_waiting", "int64", "how many offsets read_committed consumers do not get in its partitions, from"
             " where they stop to the end; null if they stop nowhere",
         ),
         Column(
             "lost_records", "int64", "how many records consumers have lost, without control records, of missing ones"
-            " those that no replica has; null if none is known",
+            " those that no replica has, at most one for each offset; null if none is known",
         ),
         Column(
             "lost_by_outcome", "json", "how many of these were committed, aborted, undecided, of no transaction; null"

@@ -71,7 +71,7 @@ def test_each_night_is_a_line_and_the_night_it_began_is_said(nights: Path) -> No
 
     assert ended.status == 0
     assert lines[0].startswith("DAMAGED since ")
-    assert ", 1 of 4 nights  27 records cannot be read in ret-0" in lines[0]
+    assert ", 1 of 4 nights  27 offsets (at most 27 records) cannot be read in ret-0" in lines[0]
     assert [line.split()[1] for line in lines[4:8]] == ["OK", "OK", "OK", "DAMAGED"]
     assert "   damaged  ▁▁▁█  0 to 1, at most 1" in lines
     assert "ret-0 can't be read" in lines[-1]

@@ -64,7 +64,8 @@ def of_screen(*data: Path) -> Numbers:
     text = in_full("txn-audit", *data).text
     listed = [*map(str.lower, re.findall(r"^ *\d+ (ERROR|WARNING|NOTE)  \S", text, re.MULTILINE))]
     lost = [_number(few) for few in re.findall(r"(\d+) records? \(\d+ committed", text.splitlines()[0])]
-    lost += [_number(few) for few in re.findall(r"  ([\d,]+) records? cannot be read", text.splitlines()[0])]
+    unread = re.findall(r"  ([\d,]+) (?:record|offset)s?[^;]* cannot be read", text.splitlines()[0])
+    lost += map(_number, unread)
     return {one: listed.count(one) for one in ("error", "warning")} | {"lost": sum(lost)} | _read(text)
 
 

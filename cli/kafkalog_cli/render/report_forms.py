@@ -10,12 +10,12 @@ from io import BytesIO
 from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
-from kafkalog.auditing.incidents import Verdict, groups_said, worst_first
+from kafkalog.auditing.incidents import Verdict, groups_said, lost_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
 from kafkalog.quantities import iso, many, offset_range
-from kafkalog.reports import FirstScreen, Line, in_words, page, parts_said, records_line
+from kafkalog.reports import FirstScreen, Line, cause_said, in_words, page, parts_said, records_line
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
@@ -47,6 +47,8 @@ _INDENT: Final = 4  # before a label
 _LABEL: Final = 12
 
 _TITLE: Final = 10  # before what follows the first line of a title
+
+_LEAST: Final = 3  # rows of what else happened: a heading, and how many lines there are
 
 _EVENTS: Final = 8  # of an incident: the first and the last ones
 
@@ -81,7 +83,7 @@ def incident_lines(
     yield from _steps(row, moments, sheet, most or _STEPS)
     if (line := records_line(row)) is not None:
         yield f"{' ' * _INDENT}{'records':<{_LABEL}}{escape_line(line)}"
-    yield from _labelled("incident", f"{row['id']}  {row['kind']}, {row['cause']}", moments, sheet)
+    yield from _labelled("incident", f"{row['id']}  {row['kind']}, {cause_said(row)}", moments, sheet)
 
 
 def _proof(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:
@@ -114,15 +116,24 @@ def _labelled(label: str, text: str, moments: TimesOfDay, sheet: Sheet) -> Itera
 def _each_step(
     row: Row, moments: TimesOfDay, sheet: Sheet, *, short: tuple[str, ...] = ()
 ) -> Iterator[list[str]]:  # fmt: skip
-    """Yield the lines of each step, those that begin as in `short` without what follows their colon."""
+    """Yield the lines of each step; of those that begin as in `short` only what they lose follows the colon."""
     steps, label = row["next_steps"] or (), "do"
     for number, step in enumerate(steps, 1):
-        said = step["text"].partition(": ")[0] if step["text"].startswith(short) else step["text"]
+        said = _in_brief(step["text"]) if step["text"].startswith(short) else step["text"]
         lines = list(_labelled(label, f"{number}. {said}" if len(steps) > 1 else said, moments, sheet))
         if step["command"]:
             lines.append(f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}")
         yield lines
         label = ""
+
+
+def _in_brief(said: str) -> str:
+    """Return a step that saves or ends something with what is skipped or lost in two words."""
+    what, _, loses = said.partition(": ")
+    skipped = re.search("skip ([0-9]+ records?)", loses)
+    brief = {"loses nothing": "loses nothing", "discards": "committed", "truncates": "its start truncates it"}
+    more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
+    return f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
 
 
 def _steps(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:
@@ -185,11 +196,13 @@ def _on_screen(
             if sheet.rows([*story, *other]) <= room:
                 yield from (*story, *other)
                 return
-    other = cut(others[-1], room // 2, sheet)
-    room -= sheet.rows(other)
-    if rows:
-        yield from _brief(rows[0], told, room, named=bool(listed), moments=moments, sheet=sheet)
-    yield from other
+    for left in (room // 2, _LEAST):  # an incident's title comes before what else happened
+        other = cut(others[-1], left, sheet)
+        space = room - sheet.rows(other)
+        story = _brief(rows[0], told, space, named=bool(listed), moments=moments, sheet=sheet) if rows else []
+        if story or not rows:
+            break
+    yield from (*story, *other)
 
 
 def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: Sheet) -> list[str]:
@@ -250,9 +263,9 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
     if since := _since(row, title):
         yield "since", since
     where, parts = [_names(row["partitions"], row["partitions_total"], title)], parts_said(row, title)
-    if row["first_offset"] is not None and not parts:
+    if row["first_offset"] is not None and not parts and row["kind"] != "wrong-fate":  # whose title has the late ones
         where.append(_unsaid(_offsets(row["first_offset"], row["last_offset"]), title))
-    if row["records"] not in (None, row["lost_records"]) and not parts:
+    if row["records"] is not None and row["lost_records"] is None and not parts:
         where.append(_unsaid(many(row["records"], "record"), title))
     if any(where):
         yield "where", ", ".join(filter(None, where))
@@ -265,9 +278,11 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
         yield from (("who", line) for line in parts)
     elif any(who):
         yield "who", "; ".join(filter(None, who))
+    elif row["kind"] in ("records-lost", "records-unreadable") and row["partitions"]:
+        yield "who", "unknown: no file says whose records these are"
     if row["lost_records"] is not None:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
-        lost = _unsaid(many(row["lost_records"], "record"), title)
+        lost = _unsaid(lost_said([row]), title)
         if said := "; ".join(filter(None, (lost, f"copies: {', '.join(kept)}" if kept else ""))):
             yield "lost", said
     if every := row.get("groups"):
@@ -518,7 +533,7 @@ def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
 
 _MORE: Final = "--all: all rows · --table {}: one table · kafkalog explain WORD"
 
-_OF_INCIDENTS: Final = "--incident N: its proof · --full · --all · kafkalog explain WORD"
+_OF_INCIDENTS: Final = "add --incident {} to the command: all its steps and its proof · --full · kafkalog explain WORD"
 
 
 def report_of(told: Told, *, findings: bool = False) -> Report:
@@ -537,8 +552,9 @@ def report_of(told: Told, *, findings: bool = False) -> Report:
     if CHANGES.name in source.tables:
         return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
     of_audit = "transactions" in source.tables
-    words = _OF_INCIDENTS if report.drawn and of_audit else _MORE
-    return replace(report, more=f"More: {words.format('transactions' if of_audit else 'files')}")
+    if report.drawn and of_audit:
+        return replace(report, more=f"More: {_OF_INCIDENTS.format(1 if len(report.drawn) == 1 else 2)}")
+    return replace(report, more=f"More: {_MORE.format('transactions' if of_audit else 'files')}")
 
 
 def is_report(showing: Showing) -> bool:

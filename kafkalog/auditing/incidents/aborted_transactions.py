@@ -149,9 +149,8 @@ def _incident(tables: ClusterTables, some: list[_Abort], counted: OfCause | None
             counted.transactional_ids - len(incident.transactional_ids), counted.producers - len(incident.producer_ids)
         )
     incident.reach((row["first_offset"] for row in rows), (row["last_offset"] for row in rows))
-    if cause == "administrator":
-        incident.parts = [_part(row) for row in rows]
     if rows:
+        incident.parts = [_part(row) for row in rows]
         incident.records = sum(row["records"] for row in {_row_key(row): row for row in rows}.values())
     for abort in some[:EVENTS]:
         incident.events += _events(abort)

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
+    SHOWN,
     STOPS,
     Event,
     Incident,
@@ -27,6 +28,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     COPY_AGAIN,
     DESCRIBE,
     OTHER_BROKERS,
+    PRODUCERS,
     Open,
     abort_steps,
     ask_steps,
@@ -41,12 +43,13 @@ from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
-__all__ = ["LET_END", "Blocked", "blocked", "describe", "not_given", "stable_offsets", "stopped"]
+__all__ = ["Blocked", "blocked", "describe", "let_end", "not_given", "stable_offsets", "stopped"]
 
-LET_END: Final = (
-    "Let the coordinator end it: it was pending{pending}. The coordinator sends the marker again until the partition's"
-    " leader takes it, also after a start. Do not abort it: it is decided."
+_LET_END: Final = (
+    "Let the coordinator end {it}: {decided}{pending}. The coordinator sends the marker again until the partition's"
+    " leader takes it, also after a start. Do not abort {it}."
 )
+_ENDED: Final = "Verify: CurrentTransactionStartOffset of {whose} is None, once the marker is there."
 _GET: Final = ("{stop}{held}", "They get everything, including {records} of open transactions.")
 
 # By the code of the findings, and in what a cause differs from the others of its code.
@@ -59,12 +62,11 @@ _WORDS: Final = {
     "transaction-pending": Words(
         "{who}, which the coordinator {decided}, {stop_them}: {where} does not have its marker.",
         *_GET,
-        (Step(LET_END),),
     ),
     "no-leader": Words(
         "{who}, which the coordinator {decided}, {stop_them}: {where} has no leader to take the marker.",
         *_GET,
-        (Step("Give {where} a leader{broker}."), Step(LET_END)),
+        (Step("Give {where} a leader{broker}."),),
     ),
     "transaction-overdue": Words(
         "{who}, open for longer than the timeout allows at {now}, {stop_them}.",
@@ -90,6 +92,11 @@ _WORDS: Final = {
         (Step.running(f"Add the directories of the brokers that have the other partitions of {STATE_TOPIC}.",
                       *OTHER_BROKERS),),
     ),
+    "copied-before-marker": Words(
+        "{who} in {where}, which the coordinator {ended}, {has} no marker in this copy: its files may have been copied"
+        " before it came. {it} {stop_them}.",
+        *_GET,
+    ),
     "copied-while-running": Words(
         "{who} in {where} may be open, or ended after this copy: its files end too early to tell."
         " {it} {stop_them}.",
@@ -104,7 +111,13 @@ _WORDS: Final = {
 }  # fmt: skip
 
 _KINDS: Final = {"copied-while-running": "copy-skewed", "cut-in-bundle": "copy-incomplete"}
-_ASKED: Final = ("transaction-hanging", "transaction-overdue", "prepared", "copied-while-running")
+_ASKED: Final = (
+    "transaction-hanging",
+    "transaction-overdue",
+    "prepared",
+    "copied-while-running",
+    "copied-before-marker",
+)
 _OLD_LEADER: Final = Step.running(
     "Read the old leader's directory together with these before anything is ended: it may still have the marker, and"
     " what came after it. If it has, copy the partition from there.",
@@ -150,7 +163,7 @@ def _key(tables: ClusterTables, one: Open) -> tuple[object, ...]:
 def _cause(tables: ClusterTables, one: Open) -> tuple[str, tuple[object, ...]]:
     code, cause = one.finding["code"], one.row["cause"]
     if cause in ("copied-while-running", "cut-in-bundle", "state-partition-missing"):
-        return cause, ()
+        return cause, (one.is_early,)
     if code == "transaction-overdue":
         return "overdue", (one.row["producer_id"],)
     if (without := _leaderless(tables, one)) is not None:
@@ -198,24 +211,41 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         decided="decided" if not is_one else f"decided to {'commit' if one.decided.committed else 'abort'}",
         broker="" if without is None or without.leader is None else f": start broker {without.leader}, which led it",
         now=iso(tables.now),
-        pending="" if tables.now < 0 else f" at {iso(tables.now)}, where the files end",
+        ended=_ended(every),
+        has="has" if is_one else "have",
         open_for=_open_for(tables, one),
         stop=stop,
         held=f" It holds back {commits}." if held else "",
     )
+    if words in ("transaction-pending", "no-leader"):
+        incident.steps += let_end(tables, every)
     if words in ("transaction-overdue", "prepared"):
         name = next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
         incident.steps = [Step.running(step.text, DESCRIBE, ("--transactional-id", name)) for step in incident.steps]
     if words == "transaction-hanging":
         incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(every, alone=True)]
     if not is_proved(incident.certainty) and words in _ASKED:
-        incident.steps = [*ask_steps(every), COPY_AGAIN]
+        copy_first = incident.kind == "copy-skewed"
+        incident.steps = [*[COPY_AGAIN] * copy_first, *ask_steps(every), *[COPY_AGAIN] * (not copy_first)]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time
     incident.findings += [row["id"] for row in held]
     incident.events += [Event(since, "broker", row["file"], None, f"{row['message']}.") for row in held]
     return incident
+
+
+def let_end(tables: ClusterTables, every: list[Open]) -> Iterator[Step]:
+    """Yield how decided transactions end, and how that is seen in each partition."""
+    at = "" if tables.now < 0 else f" at {iso(tables.now)}, where the files end"
+    is_one = len({one.row["producer_id"] for one in every}) == 1
+    it, decided = ("it", "it was decided and pending") if is_one else ("them", "they were decided and pending")
+    yield Step(_LET_END.format(it=it, decided=decided, pending=at))
+    for place in sorted({one.place for one in every})[:SHOWN]:
+        ids = sorted({one.row["producer_id"] for one in every if one.place == place})
+        whose = f"producer{'s' * (len(ids) > 1)} {listed(map(str, ids))}"
+        of_place = ("--topic", place.topic), ("--partition", place.partition)
+        yield Step.running(_ENDED.format(whose=whose), PRODUCERS, *of_place)
 
 
 def stable_offsets(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, int]:
@@ -318,8 +348,17 @@ def _words(incident: Incident, every: list[Open]) -> str:
     """Return whose words an incident has: those of its cause, if it differs from the others of its code."""
     code = every[0].finding["code"]
     if incident.kind == "copy-skewed" or (code, incident.cause) in _OF_CAUSE:
-        return incident.cause
+        return "copied-before-marker" if every[0].is_early else incident.cause
     return "prepared" if code == "transaction-overdue" and _is_prepared(every) else str(code)
+
+
+def _ended(every: list[Open]) -> str:
+    """Say what the coordinator decided of transactions whose markers may not have been copied, and of one when."""
+    committed = sum(one.is_committed for one in every)
+    if len(every) == 1:
+        return f"{'committed' if committed else 'aborted'}{every[0].decided.at()}"
+    each = ((committed, "committed"), (len(every) - committed, "aborted"))
+    return f"decided ({', '.join(f'{number} {word}' for number, word in each if number)})"
 
 
 _OF_CAUSE: Final = {
@@ -349,7 +388,8 @@ def _leads_now(tables: ClusterTables, one: Open) -> str:
         return ""
     if led is None or led["since_ms"] <= without.since:
         return ", and has had none since"
-    return f"; broker {led['leader']} has led it since {iso(led['since_ms'])}, but nobody will write it any more"
+    no_more = "but the coordinator counts it as ended and sends no marker again"
+    return f"; broker {led['leader']} has led it since {iso(led['since_ms'])}, {no_more}"
 
 
 def _behind(tables: ClusterTables, every: list[Open]) -> str:

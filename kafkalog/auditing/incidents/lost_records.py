@@ -96,6 +96,7 @@ _OF_NO_OFFSET: Final = codes_with(Trait.WITHOUT_OFFSET)
 class Loss:
     """One partition's findings of one cause, and the open transactions that follow from it.
 
+    `sequences` say which records of producers are among the missing ones: breaks of their sequences around them.
     `logs` are the replicas that miss something, and `ranges` the offsets that each misses, where its files show them.
     `state` is the newest with a leader by the metadata log, `led` its replica's row of ``partitions``, if it was given.
     `seen` are the replicas in which consumers meet it, the leader's if it is one of them, and `places` the offsets
@@ -107,6 +108,7 @@ class Loss:
     certainty: str
     findings: list[Row] = field(default_factory=list)
     hanging: list[Open] = field(default_factory=list)
+    sequences: list[Row] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
     ranges: dict[str, Ranges] = field(default_factory=dict)
     state: Row | None = None
@@ -149,6 +151,10 @@ def losses(
         if row["code"] == "transaction-hanging":
             cut = next(loss for loss in some if loss.cause != "missing-offsets")
             cut.hanging.append(open_transaction(tables, row))
+        elif row["code"] == "sequence-broken":
+            some[0].sequences.append(row)
+        elif row["code"] == "late-data-adopted":  # whose marker is missing, no record of whom need be
+            some[0].findings.append({**row, "producer_id": None})
         else:
             some[0].findings.append(row)
     every = chain.from_iterable(found.values())
@@ -278,8 +284,14 @@ def _is_sure(one: Open) -> bool:
 def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -> None:
     incident.first_offset = incident.last_offset = incident.records = None
     known_ranges = [loss for loss in together if loss.places]
+    if by_sequences := [one for loss in known_ranges for one in _by_sequences(loss)]:
+        incident.records = sum(number for _, number in by_sequences)
+        whose = {producer for producer, _ in by_sequences}
+        incident.producer_ids |= whose
+        incident.transactional_ids |= {
+            name for name, steps in tables.steps.items() if any(step["producer_id"] in whose for step in steps)
+        }
     if known_ranges:
-        incident.records = sum(loss.places.offsets for loss in known_ranges)
         if len(together) == 1:
             incident.first_offset, incident.last_offset = together[0].places.first, together[0].places.last
     elif len(together) == 1:
@@ -293,6 +305,14 @@ def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -
         incident.lost_records = sum(_lost(tables, loss) for loss in known_ranges)
     for loss in together[:EVENTS]:
         incident.events += _events(loss)
+        incident.events += map(Event.of, loss.sequences[:EVENTS])
+
+
+def _by_sequences(loss: Loss) -> Iterator[tuple[int, int]]:
+    """Yield how many records of which producers are missing by their sequences around what is missing, in one log."""
+    rows = {(row["producer_id"], row["needed"], row["found"]) for row in loss.sequences if row["log"] in loss.seen[:1]}
+    for producer, needed, found in sorted(rows):
+        yield producer, (int(found) - int(needed)) % 2**31  # sequences go round
 
 
 def _lost(tables: ClusterTables, loss: Loss) -> int:
@@ -355,6 +375,11 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         sequences=_first_sequences(together) if first.cause == _NEVER else "",
         following=following,
         whole=whole,
+        are="may be"
+        if not is_proved(incident.certainty)
+        else "is"
+        if is_alone and first.places.offsets == 1
+        else "are",
         stop="" if incident.first_offset is None else f" at offset {incident.first_offset}",
         go_on="" if incident.last_offset is None else _go_on(first.places),
         fail="fail" if first.cause == "damaged-bytes" else "miss them",
@@ -437,6 +462,10 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
             elif first.places:
                 steps += after_cut(tables, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
+        when = written(tables, first.seen, first.places.first, first.places.last) or "written there"
+        whose = listed([*sorted(incident.transactional_ids), *map("producer {}".format, sorted(incident.producer_ids))])
+        steps.append(Step(f"If no replica has them, they are gone: let {whose or 'the producers'} send again what was"
+                          f" {when}."))  # fmt: skip
         steps += around_gap(tables, first.place, first.places)
     if hanging and all(map(_is_sure, hanging)):
         steps += abort_steps(hanging)
@@ -500,7 +529,7 @@ def _objects_incident(tables: ClusterTables, rows: list[Row]) -> Incident:
     lost = [(row["offset"], row["last_offset"]) for row in rows if row["code"] == "remote-offsets-lost"]
     ranges = Ranges.of(lost)
     incident = tables.incident("records-lost", "objects-missing", Subject(*place, ranges.first), rows)
-    incident.records = incident.lost_records = ranges.offsets
+    incident.lost_records = ranges.offsets
     incident.reach([ranges.first], [ranges.last])
     incident.events = list(map(Event.of, rows[:EVENTS]))
     is_one = len(incident.partitions) == 1

@@ -88,11 +88,14 @@ class Decided(NamedTuple):
         return "" if said is None else f" at {iso(said['last_update_timestamp_ms'])}{may}"
 
 
-def decided(tables: ClusterTables, row: Row) -> Decided:
-    """Return the coordinator's records of a transaction, a row of ``notable``; of its producer's newest one there."""
+def decided(tables: ClusterTables, row: Row, record: int | None = None) -> Decided:
+    """Return the coordinator's records of a transaction, a row of ``notable``; of its producer's newest one there.
+
+    Where the offset of its `record` is known, it is that one's.
+    """
     steps = tables.steps.get(row["transactional_id"] or "", [])
     place = str(TopicPartition.of(row))
-    newest = range(len(steps) - 1, -1, -1)
+    newest = (at for at in range(len(steps) - 1, -1, -1) if record in (None, steps[at]["offset"]))
     last = next((at for at in newest if _lists(steps[at], place) and _of(steps[at], row)), None)
     if last is None:
         return Decided(completed=_commit_alone(steps, row))
@@ -204,6 +207,11 @@ class Open(NamedTuple):
         return said is not None and not self.decided.committed and not is_later
 
     @property
+    def is_early(self) -> bool:
+        """Say whether the coordinator decided it, and the log may have been copied before the marker came."""
+        return self.finding["code"] == "transaction-undecided" and self.decided.prepared is not None
+
+    @property
     def is_proved(self) -> bool:
         """Say whether it hangs for certain, in a replica that consumers read: its remedy may not print all the same."""
         return self.finding["severity"] != "note" and is_proved(self.finding["certainty"])
@@ -215,7 +223,7 @@ class Open(NamedTuple):
         fate = "open" if row["state"] == "ongoing" else decided_so
         whose = row["transactional_id"], row["producer_id"], row["records"]
         known = self.finding["code"] == "transaction-pending" or is_proved(self.finding["certainty"])
-        fate = fate if known else "unknown"
+        fate = fate if known or self.is_early else "unknown"
         return TransactionPart(self.place, row["first_offset"], row["last_offset"], *whose, fate)
 
     @property
@@ -226,8 +234,12 @@ class Open(NamedTuple):
 
 def open_transaction(tables: ClusterTables, finding: Row) -> Open:
     """Return the open transaction that a finding reports."""
-    row = row_of(tables, finding)
-    return Open(TopicPartition.of(row), finding, row, decided(tables, row), since(tables, row))
+    row, known = row_of(tables, finding), Decided()
+    if finding["code"] != "transaction-undecided":
+        known = decided(tables, row)
+    elif (finding["found"] or "").isdecimal():  # the coordinator's record of which the marker may not have been copied
+        known = decided(tables, row, int(finding["found"]))
+    return Open(TopicPartition.of(row), finding, row, known, since(tables, row))
 
 
 def row_of(tables: ClusterTables, finding: Row) -> Row:
@@ -255,7 +267,8 @@ ASK: Final = (
     " for good that it hangs (tools of Kafka 3.0 and newer, brokers from 2.8 on)."
 )
 HANGS: Final = (
-    "If it stays at {first}: save {records} of {who} at {at}, then end it (kafka-transactions.sh abort there)."
+    "If it stays at {first}: save {records} of {who} at {at}, then end it (kafka-transactions.sh abort"
+    " there){discards}."
 )
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
 END_TOO: Final = (
@@ -319,6 +332,7 @@ def ask_steps(every: list[Open]) -> list[Step]:
         facts = {
             "producer": row["producer_id"], "first": row["first_offset"], "who": one.who,
             "records": many(row["records"] or 0, "record"), "at": offset_range(row["first_offset"], row["last_offset"]),
+            "discards": ": the abort discards what was committed" if one.is_committed else "",
         }  # fmt: skip
         steps.append(Step.running(ASK.format(**facts), PRODUCERS, *of_place))
         if row["records"]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.incidents.blocked_consumers import LET_END, describe, stable_offsets
+from kafkalog.auditing.incidents.blocked_consumers import describe, let_end, stable_offsets
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Since, Step, Subject, Words
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_now
@@ -96,8 +96,7 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     if needed is not None:
         incident.steps.insert(0, Step.running(f"Read {needed} together with these.", *OTHER_BROKERS))
     if pending:
-        at = "" if tables.now < 0 else f" at {iso(tables.now)}, where the files end"
-        incident.steps.append(Step(LET_END.format(pending=at)))
+        incident.steps += let_end(tables, pending)
         incident.steps += waiting(tables, stable_offsets(tables, pending))
     if elsewhere:
         incident.steps.append(Step("Do not abort these transactions before all is read together: they are decided."))

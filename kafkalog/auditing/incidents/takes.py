@@ -199,6 +199,7 @@ STORIES: Final = (
             "atomicity-broken": commit_lost_with_records,
             "transaction-hanging": opened_by_loss,
             "offset-beyond-end": in_its_partitions,
+            "sequence-broken": in_its_partitions,
         },
         make=losses,
     ),

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kafkalog.auditing.incidents.aborted_transactions import AT_LEAST
 from kafkalog.auditing.incidents.incident import STOPS
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
@@ -19,7 +20,7 @@ from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import SUMMARY
 
-__all__ = ["TORN", "WORDS", "Verdict", "answered", "blocks", "may_wait", "verdict_of", "worst_first"]
+__all__ = ["TORN", "WORDS", "Verdict", "answered", "blocks", "lost_said", "may_wait", "verdict_of", "worst_first"]
 
 WORDS: Final = ("LOST", "DAMAGED", "TORN", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
@@ -271,11 +272,16 @@ def _holding(rows: Sequence[Row]) -> str:
 
 def _lost(rows: Sequence[Row], ends: int | None) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
-    what = number_of(number, "record") if number else "records"
+    what = lost_said(rows) or "records"
     by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in rows), Counter())
     if number and by_outcome.total() == number:
         what += f" ({', '.join(f'{count:,} {word}' for word, count in by_outcome.items())})"
     verb = "is" if number == 1 else "are"
+    if all(row["cause"] == "never-arrived" for row in rows):
+        may = "" if all(is_proved(row["certainty"]) for row in rows) else ", as it seems"
+        return (
+            f"{what} never reached the log of {_places(rows)}{may}: no consumer gets {'it' if number == 1 else 'them'}"
+        )
     is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
     may = verb if is_sure else "may be"
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
@@ -283,6 +289,24 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     to = "" if topics and topics <= _OF_BROKERS else " to consumers"
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
 
+
+def lost_said(rows: Sequence[Row]) -> str:
+    """Say how many records are lost, an empty text for none; of missing offsets, which markers take, too, at most.
+
+    At least as many records are as producers' sequences say.
+    """
+    known = [row for row in rows if row["lost_records"]]
+    most = sum(row["lost_records"] for row in known)
+    least = sum((row["records"] or 0) if row["cause"] in _BY_OFFSETS else row["lost_records"] for row in known)
+    if least >= most:
+        return number_of(most, "record") if most else ""
+    records = number_of(most, "record")
+    return f"{number_of(most, 'offset')} ({f'{least:,} to {records}' if least else f'at most {records}'})"
+
+
+_BY_OFFSETS: Final = frozenset(  # causes of losses that are counted by offsets
+    ("damaged-bytes", "foreign-segment", "log-missing", "log-cut-short", "missing-offsets", "objects-missing")
+)
 
 _TOLD_BY_CAUSE: Final = ("partition-twice", "odd-batches", "loaded-all-the-same", "broker-stops", "epochs-missing")
 
@@ -325,13 +349,14 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
             continue
         if kind == "odd-batches" and (unreached := [row for row in some if row["records"]]):
             number = number_of(sum(row["records"] for row in unreached), "record")
-            parts.append(f"no consumer can fetch {number} in {_places(unreached)}, which are whole on disk")
+            at_least = f"{AT_LEAST}{number}"  # an audit reads no record
+            parts.append(f"no consumer can fetch {at_least} in {_places(unreached)}, which are whole on disk")
             some = [row for row in some if not row["records"]]
             if not some:
                 continue
             where = f" in {_places(some)}"
         if kind == "records-unreadable" and lost:
-            parts.append(f"{number_of(lost, 'record')} cannot be read{where}{_when(some, ends)}")
+            parts.append(f"{lost_said(some)} cannot be read{where}{_when(some, ends)}")
             continue
         said = what.get(kind, kind.replace("-", " "))
         if kind == "transaction-torn":

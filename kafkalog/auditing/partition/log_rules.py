@@ -233,7 +233,8 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
     """
     if audit.directory.topic in _COORDINATORS:
         return
-    epochs, missing = sorted(first for _, first in audit.epochs), LostOffsets(audit.gaps)
+    epochs, legal = sorted(first for _, first in audit.epochs), audit.gaps.of_kind("legal")
+    allowed, lost = LostOffsets(audit.gaps.chosen(legal)), LostOffsets(audit.gaps.chosen(~legal))
     for found in audit.breaks:
         before, offset = found.last_offset, found.first_offset
         if before < audit.cleaned_to or offset <= audit.log_start_offset:
@@ -243,9 +244,10 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
         if bisect_right(epochs, before) < bisect_right(epochs, offset):
             continue  # a new leader knows only what was replicated
         kind, needed = break_kind(found)
-        if kind in ("hole", "epoch-not-from-zero") and missing.between(before, offset):
-            continue  # its batches are among the missing offsets, which have a finding
-        yield Finding.of(
+        is_hole = kind in ("hole", "epoch-not-from-zero")
+        if is_hole and allowed.between(before, offset):
+            continue
+        finding = Finding.of(
             "sequence-broken",
             audit.directory.log,
             f"producer {found.producer_id}'s sequence breaks between offsets {before} and {offset} ({kind}):"
@@ -256,6 +258,8 @@ def broken_sequences(audit: PartitionAudit) -> Iterator[Finding]:
             needed=needed,
             found=found.first_sequence,
         )
+        # Of offsets that are missing between, which have a finding, the sequences say whose records they were.
+        yield lowered(finding, Reason.FOLLOWS if is_hole and lost.between(before, offset) else None)
 
 
 # A producer's first batch: nothing is known of what was before, unless the log is whole from offset 0 on.

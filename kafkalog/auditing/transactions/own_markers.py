@@ -100,6 +100,23 @@ class OwnMarkers:
         at = np.searchsorted(producers, producer_ids, "right") - 1
         return np.where((at >= 0) & (producers[at] == producer_ids), self._listing[at], -1)
 
+    def of_open(self, producer_ids: NDArray[np.int64], epochs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the record of the decision about each producer's open data, whose marker is not in the log.
+
+        It is the first after the last one that has its marker here, if it is about data of that epoch; else -1.
+        """
+        found, start = np.full(len(producer_ids), -1, np.int64), 0
+        for one in self.answered() if len(producer_ids) else ():
+            producers, epoch = one.decisions["producer_id"], one.decisions["data_epoch"]
+            with_marker = np.append(-1, np.flatnonzero(one.decisions["own"] >= 0))
+            begin, end = np.searchsorted(producers, producer_ids), np.searchsorted(producers, producer_ids, "right")
+            at = np.maximum(with_marker[np.searchsorted(with_marker, end) - 1] + 1, begin)
+            there = np.flatnonzero(at < end)
+            there = there[(epoch[at[there]] == epochs[there]) | (epoch[at[there]] == NONE)]
+            found[there] = self._listing[start + at[there]]
+            start += len(producers)
+        return found
+
 
 def _own(ended: EndedRows, decisions: Columns) -> NDArray[np.int64]:
     """Return for each decision the row of the first marker of its kind and epoch after it, -1 where there is none.

@@ -188,6 +188,10 @@ def _each(
             "" if elected is None else f" {elected}, where the marker was, as after an unclean election that lost it."
         )
         message = _message(one, audit, coordinator) + told + one.kept_by
+        needed: str | None = None
+        seen: str | int | None = elected
+        if verdict.cause == "copied-while-running" and made is not None:  # found is the coordinator's record
+            needed, seen = "COMMIT" if made["committed"] else "ABORT", made["offset"]
         remedy, instead = None, ""
         if is_read and one.code == "transaction-hanging" and is_proved(verdict.certainty):
             remedy, instead = _remedy(one, audit)
@@ -195,7 +199,7 @@ def _each(
             one.code, file, message + instead, position=None if row["position"] == NONE else row["position"],
             offset=one.first, certainty=verdict.certainty, log=directory.log, topic=directory.topic,
             partition=directory.partition, producer_id=one.producer, last_offset=row["last_offset"], remedy=remedy,
-            found=elected,
+            needed=needed, found=seen,
         )  # fmt: skip
         yield lowered(found, report.weaker)
 
@@ -246,6 +250,13 @@ def _message(one: _Reported, audit: PartitionAudit, coordinator: Coordinator) ->
     is_open = f"{one.who} has been open in {directory.topic}-{directory.partition} since offset {one.first}"
     if one.code == "transaction-hanging":
         return f"{is_open}: {_hanging(one, audit.log_end_offset - one.first)}"
+    if cause == "copied-while-running" and one.decision is not None:
+        return (
+            f"{is_open}. At {iso_marked(one.decision['decided'])} the coordinator"
+            f" {'committed' if one.decision['committed'] else 'aborted'} it (record at offset {one.decision['offset']}"
+            f" of {STATE_TOPIC}), but its marker is not in this log, whose file may have been copied before it came"
+            " (copied-while-running). Copy again."
+        )
     if cause == "copied-while-running":
         return (
             f"{is_open}. This copy can't say more: its file or that of {STATE_TOPIC} was copied before the coordinator"

@@ -146,9 +146,9 @@ _AT_ONCE: Final = 1 << 16  # rows that are judged together
 
 # The columns of verdicts on some rows of a log, in order, with their types: `place` is the number of the row.
 # `state`, `cause` and `certainty` are numbers of words. `entry` is the coordinator's record that the verdict is based
-# on, `decision` its newest Prepare record that lists the partition, `name` the transactional id: -1 for none. `recent`
-# says that an open transaction is so young that a copy of a healthy broker may show it as hanging, `committed` that the
-# last marker since the decision is a COMMIT.
+# on, `decision` its newest Prepare record that lists the partition, or, of a log that was copied too early, the one
+# about the open data, `name` the transactional id: -1 for none. `recent` says that an open transaction is so young that
+# a copy of a healthy broker may show it as hanging, `committed` that the last marker since the decision is a COMMIT.
 _JUDGED: Final = {
     "place": "i8", "state": "i1", "cause": "i1", "certainty": "i1", "name": "i4", "entry": "i8", "decision": "i8",
     "recent": "?", "committed": "?",
@@ -291,6 +291,8 @@ class _Judge:
         recent = np.array([one.is_recent for one in missed]) & (verdicts["cause"] != CAUSE["replica-behind"])
         if self.context.is_alone:  # no broker of the cluster was given that could have had the coordinator's records
             recent &= verdicts["cause"] != CAUSE["state-partition-missing"]
+        early = np.flatnonzero(verdicts["cause"] == CAUSE["copied-while-running"])
+        decision[early] = self.context.own_markers.of_open(producers[early], rows["last_epoch"][early])
         return verdicts | {
             "name": name, "entry": entry, "decision": decision, "recent": recent, "committed": committed,
         }  # fmt: skip

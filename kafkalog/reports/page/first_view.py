@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.incidents import blocks
+from kafkalog.auditing.incidents import blocks, lost_said
 from kafkalog.quantities import age, number_of
 from kafkalog.reports.first_screen import FirstScreen
 from kafkalog.reports.lanes import Axis
@@ -78,7 +78,7 @@ def _facts(
     lost = sum(row["lost_records"] or 0 for row in incidents)
     skipped = sum(row["records"] or 0 for row in incidents if row["kind"] == _TORN and row["cause"] == _SKIPPED)
     besides = f", and {skipped:,} committed ones that consumers skip" if skipped else ""
-    yield "Records lost", f"{lost:,}{besides}", "error" if lost or skipped else ""
+    yield "Records lost", f"{lost_said(incidents) or 0}{besides}", "error" if lost or skipped else ""
     partitions = list(source.rows("partitions"))
     blocked = {name for row in incidents if blocks(row) for name in row["partitions"] or ()}
     known = [row for row in incidents if blocks(row) and row["since_ms"] is not None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from kafkalog.auditing.incidents import groups_said, worst_first
+from kafkalog.auditing.incidents import groups_said, lost_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.quantities import many
 from kafkalog.reports.also import listed
@@ -132,7 +132,7 @@ def _lost(row: Row) -> str | None:
     if row["lost_records"] is None:
         return None
     apart = ", ".join(f"{count:,} {word}" for word, count in (row.get("lost_by_outcome") or {}).items())
-    return f"{row['lost_records']:,} records{f' ({apart})' if apart else ''}"
+    return f"{lost_said([row]) or 'no records'}{f' ({apart})' if apart else ''}"
 
 
 def _began(row: Row, zone: Zone) -> list[Element | str]:

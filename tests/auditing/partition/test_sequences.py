@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from invoke import kafkalog
 from kafkalog.auditing.partition.log_rules import BREAKS, break_kind
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.folds.fold import Break, Fold, FoldedLog
@@ -181,8 +182,9 @@ def test_a_producer_that_a_stretch_does_not_name_is_remembered() -> None:
     assert told(tree(parts, joined, [2, 1]).breaks) == [(1000, "hole", 0, 2, 1, 2)]
 
 
-def _told_of(folder: Path) -> list[str]:
-    return [row["code"] for row in table(audit([folder]), "findings") if row["code"] == "sequence-broken"]
+def _told_of(folder: Path, severity: str = "warning") -> list[str]:
+    found = (row for row in table(audit([folder]), "findings") if row["code"] == "sequence-broken")
+    return [row["code"] for row in found if row["severity"] == severity]
 
 
 def test_a_break_is_told(tmp_path: Path) -> None:
@@ -207,8 +209,19 @@ def test_cleaning_excuses_a_break(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("after", [data(2, 2), data(2, 1, epoch=1)], ids=["of the same epoch", "of the next epoch"])
 def test_missing_offsets_explain_missing_sequences(tmp_path: Path, after: Batch) -> None:
-    """Where a gap is told, the sequences that it held are not told again: those of a new epoch begin with 0."""
-    assert _told_of(write_segments(tmp_path / "t-0", [data(0, 0), after])) == []
+    """Where a gap is told, a note has the sequences that it held: those of a new epoch begin with 0."""
+    log = write_segments(tmp_path / "t-0", [data(0, 0), after])
+
+    assert (_told_of(log), _told_of(log, "note")) == ([], ["sequence-broken"])
+
+
+def test_sequences_say_how_many_of_the_missing_offsets_are_records(tmp_path: Path) -> None:
+    """The others may be markers, or other producers' records."""
+    write_segments(tmp_path / "t-0", [data(0, 0)], [data(4, 2)])
+    text = " ".join(kafkalog("txn-audit", tmp_path).text.split())
+
+    assert "3 offsets (1 to 3 records)" in text
+    assert "who producer 1000" in text
 
 
 @pytest.mark.parametrize("after", [data(2, 0), data(2, 2, epoch=0)], ids=["overlap", "epoch-decreasing"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import plain
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions.audit_result import Audit
-from kafkalog.auditing.transactions.own_markers import OwnMarkers
+from kafkalog.auditing.transactions.own_markers import Answered, OwnMarkers
 from kafkalog.auditing.transactions.summary import Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions
 from kafkalog.columns.table import NONE, Columns
@@ -36,6 +36,24 @@ def data(offset: int, epoch: int = 0, at: int = 0, producer: int = 1000) -> Batc
 def marker(offset: int, epoch: int = 0, kind: str = "commit", at: int = 0, producer: int = 1000) -> Batch:
     """A marker, `at` ms after the beginning."""
     return Batch(0, offset, offset, kind, producer, epoch, coordinator_epoch=0, timestamp=T + at)
+
+
+@pytest.mark.parametrize(
+    ("own", "epoch", "record"), [((0, -1, -1), 0, 11), ((-1, -1, -1), 0, 10), ((0, 1, -1), 0, -1), ((0, 1, 2), 1, -1)]
+)
+def test_open_data_is_of_the_first_decision_without_its_marker(
+    own: tuple[int, ...], epoch: int, record: int
+) -> None:  # fmt: skip
+    """Nothing is said of data of another epoch, or where all decisions have their markers."""
+    markers = OwnMarkers(mock.Mock(), mock.Mock(), np.array([10, 11, 12, 13]))
+    columns = {"producer_id": (5, 5, 5, 6), "data_epoch": (0, 0, 1, 0), "own": (*own, -1)}
+    decisions = Columns({name: np.array(cells) for name, cells in columns.items()})
+
+    answered = [Answered(decisions, mock.Mock(), mock.Mock())]
+    with mock.patch.object(markers, "answered", return_value=answered):
+        found = markers.of_open(np.array([5, 4, 7]), np.array([epoch, 0, 0]))
+
+    assert found.tolist() == [record, -1, -1]
 
 
 OLD: Final = [data(0, producer=7, at=-500_000), marker(1, producer=7, at=-400_000)]
