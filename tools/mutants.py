@@ -733,8 +733,8 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
     "At what does a start of a broker stop, or drop what is here?": (
         Mutant(
             "auditing/starting/throws.py:fate_of",
-            "if one.strikes(code, file, release)",
-            "if not one.strikes(code, file, release)",
+            "if one.strikes(code, file, release, at)",
+            "if not one.strikes(code, file, release, at)",
             "auditing/starting/test_throws.py",
         ),
         Mutant(

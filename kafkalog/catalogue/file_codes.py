@@ -35,7 +35,8 @@ FILES: Final[dict[str, Code]] = {
         "Certain that they differ; the first offsets that brokers up to 1.1 wrote, and one entry for several batches,"
         " are accepted.",
         "It looks offsets up by the index: a fetch may begin after the record that it asks for.",
-        "Delete the index: the broker rebuilds it from the log. Find out whether it is another segment's.",
+        "Find out whether the index or the segment is another one's, with kafkalog verify. If it is the index, delete"
+        " it: the broker rebuilds it from the log.",
         kind="side-files-wrong",
         cause="indexes",
         follows=("base-offset-wrong", "segment-foreign"),
@@ -46,7 +47,8 @@ FILES: Final[dict[str, Code]] = {
         "Entries of a time index do not fit the segment: no broker would have written them for these batches.",
         "Certain that they differ, in a part of the log that is whole; batches without a time prove nothing.",
         "Lookups by time may answer a wrong offset.",
-        "Delete the index: the broker rebuilds it from the log. Find out whether it is another segment's.",
+        "Find out whether the index or the segment is another one's, with kafkalog verify. If it is the index, delete"
+        " it: the broker rebuilds it from the log.",
         kind="side-files-wrong",
         cause="indexes",
         follows=("base-offset-wrong", "segment-foreign"),

@@ -27,7 +27,6 @@ from kafkalog.auditing.transactions import (
     LogSummary,
     Summary,
     Surroundings,
-    brokers_of,
     concerns,
     coordinator_batches,
     coordinator_of,
@@ -195,7 +194,6 @@ def bulk_audit(
                 clusters, around, findings = _narrowed(plan.narrowing, clusters, around, findings, judged, logs)
             summary = _summary(clusters, refused, judged, findings)
             summary.narrowing = plan.narrowing
-            summary.brokers = brokers_of((one.nodes, around[number].metadata) for number, one in enumerate(clusters))
             if plan.fail_on_corrupt and (damaged := _damaged(summary)):
                 raise CorruptInputError(f"{damaged} damaged places; nothing was written (--on-corrupt fail)")
             incidents = incident_rows(judged, clusters, logs, around, findings, refused)

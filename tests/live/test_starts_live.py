@@ -275,9 +275,9 @@ def _given(driver: Any, topics: dict[str, int]) -> dict[str, Any]:
             if rows is not None and not any(row[0] == -1 for row in rows):
                 break
         given[name] = None if rows is None else [[row[0], *row[2:4]] for row in rows]
-    for _ in range(20):  # a coordinator loads after the start, and a slow machine takes its time
-        groups = driver.call("groupOffsets", groups=["g"]).get("result") or {}
-        if groups.get("g"):
+    until = time.monotonic() + 20  # a coordinator loads after the start, and a slow machine takes its time
+    while not (groups := driver.call("groupOffsets", groups=["g"]).get("result") or {}).get("g"):
+        if time.monotonic() > until:  # a partition that is offline has none: each call waits a minute
             break
         time.sleep(0.5)
     given["group"] = {name: None if one is None else one["offset"] for name, one in (groups.get("g") or {}).items()}

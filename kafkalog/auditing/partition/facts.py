@@ -34,7 +34,8 @@ class PartitionAudit(NamedTuple):
     producers' breaks of sequence in the order of the log. `findings` are
     about the log, `of_producers` about single producers in it. `txn_entries` are those of the ``.txnindex`` files that
     can be read, by their segments' base offsets. Of a share of the producers `others` are markers of all producers
-    around the open transactions, by ``MARKER_COLUMNS``.
+    around the open transactions, by ``MARKER_COLUMNS``. `newest_of` has the newest time of each segment, -1 where it is
+    not whole.
     """
 
     directory: PartitionDirectory
@@ -59,6 +60,7 @@ class PartitionAudit(NamedTuple):
     of_producers: tuple[Finding, ...] = ()
     txn_entries: Mapping[int, list[AbortedTransaction]] = _NO_ENTRIES
     others: Columns = Columns.empty(MARKER_COLUMNS)
+    newest_of: tuple[int, ...] = ()
 
     def is_held_by(self, first_offset: int) -> bool:
         """Say whether an open transaction from this offset on holds the last stable offset back.

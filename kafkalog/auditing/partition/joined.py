@@ -203,6 +203,7 @@ def join(
         findings=(*of_segments, *reported, *(_seams(scans) if len(scans) > 1 else ())),
         txn_entries=entries,
         others=Columns.concat([scan.folded.others for scan in scans], MARKER_COLUMNS),
+        newest_of=tuple(-1 if scan.damaged or scan.zero_tail else scan.folded.newest for scan in scans),
     )
     of_producers = (*(broken_sequences(facts) if facts.breaks else ()), *late_beginnings(facts))
     return facts._replace(of_producers=tuple(counted(of_producers))) if of_producers else facts

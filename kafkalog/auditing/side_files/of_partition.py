@@ -12,7 +12,7 @@ from kafkalog.auditing.side_files.kraft_snapshot import head_missing, kraft_snap
 from kafkalog.auditing.side_files.leader_epochs import leader_epochs
 from kafkalog.auditing.side_files.log_ends import log_end
 from kafkalog.auditing.side_files.rebuilt import ForeignSegments, RebuiltSegment
-from kafkalog.auditing.side_files.segment_indexes import newest_led_astray
+from kafkalog.auditing.side_files.segment_indexes import closed_with_other_times, newest_led_astray
 from kafkalog.auditing.side_files.snapshots import SnapshotChain
 from kafkalog.auditing.side_files.txn_indexes import txn_index_faults
 from kafkalog.files.names import METADATA_TOPIC
@@ -58,6 +58,7 @@ def check_partition(audit: PartitionAudit, *, one_moment: bool = False) -> Itera
     yield from head_missing(audit.directory)
     if audit.directory.segments and not (audit.directory.clean_shutdown or audit.damaged):
         yield from newest_led_astray(audit.directory, audit.log_end_offset)  # else `end_at_start` follows the index
+    yield from closed_with_other_times(audit.directory, audit.newest_of)
     yield from log_end(audit, explained=False, one_moment=one_moment)
 
 

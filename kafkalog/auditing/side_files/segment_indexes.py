@@ -9,7 +9,7 @@ that batch.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -34,7 +34,14 @@ if TYPE_CHECKING:
     from kafkalog.kafka.batch import CellTable
     from kafkalog.log_dirs.log_directory import PartitionDirectory, Segment
 
-__all__ = ["OffsetIndex", "SegmentIndexes", "TimeIndex", "last_indexed", "newest_led_astray"]
+__all__ = [
+    "OffsetIndex",
+    "SegmentIndexes",
+    "TimeIndex",
+    "closed_with_other_times",
+    "last_indexed",
+    "newest_led_astray",
+]
 
 _OFFSET_ENTRY: Final = np.dtype([("offset", ">i4"), ("position", ">i4")])
 _TIME_ENTRY: Final = np.dtype([("timestamp", ">i8"), ("offset", ">i4")])
@@ -210,6 +217,38 @@ def newest_led_astray(directory: PartitionDirectory, end: int) -> Iterator[Findi
     )  # fmt: skip
 
 
+def closed_with_other_times(directory: PartitionDirectory, newest_of: Sequence[int]) -> Iterator[Finding]:
+    """Yield the closed segments whose ``.timeindex`` does not end with the newest time of their batches.
+
+    Two segments whose batches have the same sizes and offsets may have been exchanged: only times tell them apart. The
+    last entry is all that is read; an index that ends in zeros was copied while the broker wrote to it.
+
+    Follows LogSegment.onBecomeInactiveSegment.
+    """
+    for segment, newest in zip(directory.segments[:-1], newest_of, strict=False):
+        path = segment.file(".timeindex")
+        known = directory.files.get(os.path.basename(path))
+        if segment.is_remote or newest < 0 or known is None or known.size < TIME_INDEX_ENTRY.size:
+            continue
+        at = (known.size // TIME_INDEX_ENTRY.size - 1) * TIME_INDEX_ENTRY.size
+        try:
+            with closing(open_source(path)) as source:
+                index = TimeIndex(source.read_bytes(at, TIME_INDEX_ENTRY.size), segment.base_offset)
+        except UnreadableError:
+            continue  # `verify` reports it
+        index.newest = newest
+        if len(index) and _ends_early(index):
+            last = int(index.timestamp[-1])
+            yield directory.finding(
+                "time-index-mismatch", path, _must_end_with(newest, last), position=at, length=TIME_INDEX_ENTRY.size,
+                offset=int(index.offset[-1]), needed=newest, found=last,
+            )  # fmt: skip
+
+
+def _must_end_with(newest: int, last: int) -> str:
+    return f"the index of a closed segment must end with the newest time {newest}, but ends with {last}"
+
+
 # Entries of a segment's indexes that its batches contradict, or that go on after them, as findings.
 
 
@@ -296,7 +335,7 @@ def time_mismatch(index: TimeIndex, place: SegmentFiles, coverage: Coverage) -> 
         return Mismatch(finding, float(wrong.sum()) / len(index))
     if place.is_closed and not coverage.holes and not beyond.any() and _ends_early(index):
         last = int(index.timestamp[-1]) if len(index) else -1
-        message = f"the index of a closed segment must end with the newest time {index.newest}, but ends with {last}"
+        message = _must_end_with(index.newest, last)
         return Mismatch(_of_time(index, place, coverage, max(len(index) - 1, 0), message, last), 0.0)
     return None
 

@@ -20,7 +20,6 @@ from kafkalog.kafka.layout import PRODUCER_SNAPSHOT, PRODUCER_STATE_ENTRY
 from kafkalog.kafka.snapshot import ProducerSnapshot, ProducerState, producer_snapshot
 from kafkalog.kernel.buffers import STATE_COLUMNS
 from kafkalog.log_dirs.log_directory import Segment
-from kafkalog.settle import Reason, lowered
 from kafkalog.unread import NOT_READ
 
 if TYPE_CHECKING:
@@ -228,14 +227,8 @@ class _Known:
 class _Suspect(NamedTuple):
     """A snapshot that contradicts the log, until the next ones show which of the two is wrong."""
 
-    mismatch: Finding
-    reason: Reason | None
+    finding: Finding
     states: _Known
-
-    @property
-    def finding(self) -> Finding:
-        """Return the finding about the snapshot."""
-        return lowered(self.mismatch, self.reason)
 
 
 class SnapshotChain:
@@ -289,7 +282,11 @@ class SnapshotChain:
                 snapshot.entries, self.suspect.states.states, self._unknown_below(offset, self.suspect.states)
             )
             if found and not by_stored:  # the snapshots agree with one another, and the log does not
-                yield lowered(self._foreign(self.suspect.mismatch), self.suspect.reason)
+                yield self._foreign(
+                    self.suspect.finding.file,
+                    "the snapshots agree with one another, but the log before this one does not",
+                    self.suspect.finding,
+                )
                 found = []
             elif not found:
                 yield self.suspect.finding
@@ -299,7 +296,14 @@ class SnapshotChain:
             self.known = stored
         elif self.suspect is None:
             mismatch = self._mismatch(path, offset, found)
-            self.suspect = _Suspect(mismatch, Reason.FOLLOWS if self.foreign.votes_against(segment) else None, stored)
+            if self.foreign.votes_against(segment):
+                of = "one of its indexes and the snapshot at its end are of other batches"
+                yield self._foreign(segment.path, of, mismatch)._replace(
+                    position=None, offset=segment.base_offset, last_offset=offset - 1
+                )
+                self.known = stored
+            else:
+                self.suspect = _Suspect(mismatch, stored)
 
     def _unknown_below(self, offset: int, known: _Known) -> int | None:
         """Return the offset below which the log does not show everything about producers, None where it does."""
@@ -341,9 +345,9 @@ class SnapshotChain:
             producer_id=first.producer_id,
         )
 
-    def _foreign(self, mismatch: Finding) -> Finding:
-        message = f"the snapshots agree with one another, but the log before this one does not: {mismatch.message}"
+    def _foreign(self, file: str, what: str, mismatch: Finding) -> Finding:
         return self.audit.directory.finding(
-            "segment-foreign", mismatch.file, message, position=mismatch.position, offset=mismatch.offset,
+            "segment-foreign", file, f"{what}: {mismatch.message}",
+            position=mismatch.position, offset=mismatch.offset,
             needed=mismatch.needed, found=mismatch.found, producer_id=mismatch.producer_id,
         )  # fmt: skip

@@ -15,7 +15,7 @@ from kafkalog.auditing.starting.throws import Fate, Release, fate_of, seen_in
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC
-from kafkalog.findings import Finding, Severity
+from kafkalog.findings import Finding
 from kafkalog.segments.readers import read_properties
 
 if TYPE_CHECKING:
@@ -105,12 +105,8 @@ def _struck(
     seen = set[tuple[str, str]]()
     for finding in findings:
         at = next((one for one in node.disks if _is_below(finding.file, one.home)), None)
-        throw = None if at is None else fate_of(finding.code, finding.file, release)
-        if at is None or throw is None or (finding.severity is Severity.NOTE and throw.reads is None):
-            continue
-        if not exists(finding.file) or not (throw.reads is None or throw.reads(at, finding)):
-            continue  # what is missing is judged by its directory
-        if (finding.code, finding.file) not in seen:
+        throw = None if at is None else fate_of(finding.code, finding.file, release, (at, finding))
+        if at is not None and throw is not None and (finding.code, finding.file) not in seen:
             seen.add((finding.code, finding.file))
             yield throw.fate, at.home, f"{finding.file}: {finding.message}"
 

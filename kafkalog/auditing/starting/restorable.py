@@ -506,8 +506,18 @@ def _of_metadata_log(title: str, row: Row, covered: int, foreseen: _Foreseen) ->
         foreseen.unsure.append(f"{title}, and {goes_on}: topics and settings that came after it are not known")
 
 
-def _foreign(findings: Iterable[Finding], foreseen: _Foreseen) -> None:
-    """Add rows for segments of other partitions: consumers get those records, and not the partition's own."""
+def _foreign(findings: Sequence[Finding], foreseen: _Foreseen) -> None:
+    """Add rows for segments of other partitions: consumers get those records, and not the partition's own.
+
+    Two logs each of whose time indexes is right for the other one may have their segments exchanged.
+    """
+    times = {(one.offset, one.found, one.needed): f"{one.topic}-{one.partition}" for one in findings
+             if one.code == "time-index-mismatch" and one.severity > Severity.NOTE}  # fmt: skip
+    pairs = ((name, times.get((offset, needed, found), "")) for (offset, found, needed), name in times.items())
+    foreseen.unsure += [
+        f"{name} and {other} have each other's time index, or each other's segment"
+        for name, other in dict.fromkeys(pairs) if other > name
+    ]  # fmt: skip
     for one in findings:
         if one.code == "segment-foreign" and one.severity is Severity.ERROR:
             place = f"{one.topic}-{one.partition}"
@@ -522,10 +532,16 @@ def _gaps(findings: Iterable[Finding], foreseen: _Foreseen) -> None:
     every = list(findings)
     gaps = {one.log: one for one in every if one.code in _GAPS and one.severity is Severity.NOTE}
     heads = {one.log: one for one in every if one.code == "segment-missing" and one.severity is Severity.NOTE}
+    hidden = {one.log: one for one in every if one.code == "txn-index-mismatch" and one.severity is Severity.NOTE}
     for log in sorted({one.log or "" for one in every if one.code == "copy-skewed" and one.severity > Severity.NOTE}):
         if (head := heads.get(log)) is not None and log not in gaps:
             what = f"{head.topic}-{head.partition} lacks its segment from offset {head.offset} on"
             foreseen.unsure.append(f"{what}: it is lost, or was deleted while it was copied")
+        if (index := hidden.get(log)) is not None:
+            foreseen.unsure.append(
+                f"{index.topic}-{index.partition} lacks an entry of a transaction index: where that is lost,"
+                f" read_committed consumers are given aborted records before offset {index.offset}"
+            )
         if (gap := gaps.get(log)) is not None and gap.topic is not None and gap.partition is not None:
             place = TopicPartition(gap.topic, gap.partition)
             message = f"{place} lacks offsets from {gap.offset} on: lost, or deleted while it was copied"

@@ -13,13 +13,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from kafkalog.auditing.starting import started_logs
 from kafkalog.catalogue import CATALOGUE
+from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
 from kafkalog.files.names import METADATA_TOPIC, parse_name
+from kafkalog.files.opening import read_small
 from kafkalog.files.recognition import CHECKPOINTS
+from kafkalog.findings import Finding, Severity
+from kafkalog.kafka.checkpoint import java_int, java_uuid, partition_metadata
 
 if TYPE_CHECKING:
     from kafkalog.auditing.starting.started_logs import Said, StartedLog
-    from kafkalog.findings import Finding
     from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 
 __all__ = [
@@ -100,13 +103,26 @@ class Throw(NamedTuple):
     what: str = ""
     unseen: str = ""
 
-    def strikes(self, code: str, file: str, release: Release | None) -> bool:
-        """Say whether a finding about a file is of this row, in a release; None stands for the newest one."""
+    def strikes(self, code: str, file: str, release: Release | None, at: tuple[LogDirectory, Finding] | None) -> bool:
+        """Say whether a finding about a file is of this row, in a release; None stands for the newest one.
+
+        With `at`, the log directory and the finding, only where a start reads what it is about.
+        """
         name = os.path.basename(file)
         of_release = release is None or release >= self.since
         if self.until is not None:
             of_release = release is not None and release <= self.until
-        return code in self.codes and of_release and (not self.names or any(fnmatch(name, one) for one in self.names))
+        of_name = code in self.codes and (not self.names or any(fnmatch(name, one) for one in self.names))
+        return of_name and of_release and (at is None or self.is_read(*at))
+
+    def is_read(self, home: LogDirectory, finding: Finding) -> bool:
+        """Say whether a start reads what a finding is about: notes only where the row says when."""
+        if self.reads is None:
+            return finding.severity > Severity.NOTE and exists(finding.file)
+        try:
+            return exists(finding.file) and self.reads(home, finding)
+        except UnreadableError:
+            return False
 
     @property
     def consumers(self) -> str:
@@ -171,6 +187,15 @@ def _recovered_below_base(home: LogDirectory, finding: Finding) -> bool:
         return True
     later = [one.base_offset for one in log.segments if one.base_offset > base]
     return not home.clean_shutdown and (not later or min(later) > log.checkpoints.get("recovery_point", 0))
+
+
+def _has_no_uuid(_home: LogDirectory, finding: Finding) -> bool:
+    """Say whether a start meets no line, or no UUID, where partition.metadata must have the topic id."""
+    data = read_small(finding.file)
+    values = partition_metadata(data).values
+    if "topic_id" not in values:
+        return len(data.splitlines()) < 1 + ("version" in values)
+    return java_int(values["version"]) is not None and java_uuid(values["topic_id"]) is None
 
 
 def _log_of(home: LogDirectory, finding: Finding) -> PartitionDirectory | None:
@@ -260,7 +285,13 @@ THROWS: Final = (
     _row(
         "PartitionMetadataFile.read", Phase.LOGS, "partition.metadata breaks its format, or its id is no topic's",
         "partition-metadata-wrong checkpoint-malformed / partition.metadata", Fate.OFFLINE, since=(2, 8),
-    ),
+    )._replace(reads=lambda home, finding: not _has_no_uuid(home, finding)),
+    _row(
+        "PartitionMetadataFile.read, Uuid.fromString", Phase.LOGS,
+        "partition.metadata ends before its topic id, or the id has not the 16 bytes of a UUID",
+        "partition-metadata-wrong checkpoint-malformed / partition.metadata", Fate.EXITS, since=(2, 8),
+        does="The broker stops at its start: it does not expect this, and takes no directory offline.",
+    )._replace(reads=_has_no_uuid),
     _row(
         "LogManager.loadLog", Phase.LOGS, "two log directories have one partition", "partition-twice", Fate.EXITS,
     ),
@@ -400,12 +431,16 @@ def row_of_log(log: StartedLog) -> tuple[Throw, Said]:
     raise AssertionError("the last row is of any log")
 
 
-def fate_of(code: str, file: str, release: Release | None = None) -> Throw | None:
+def fate_of(
+    code: str, file: str, release: Release | None = None, at: tuple[LogDirectory, Finding] | None = None
+) -> Throw | None:
     """Return the first row that a finding about a file is of, None where a start does nothing about it.
+
+    What is missing is judged by its directory.
 
     Follows KafkaRaftServer, LogManager and LogLoader; each row names the class that it follows.
     """
-    return next((one for one in THROWS if one.strikes(code, file, release)), None)
+    return next((one for one in THROWS if one.strikes(code, file, release, at)), None)
 
 
 def seen_in(home: LogDirectory) -> Iterator[str]:

@@ -33,7 +33,6 @@ from kafkalog.auditing.transactions.judging import (
 )
 from kafkalog.auditing.transactions.lost_leaders import LEADERLESS
 from kafkalog.auditing.transactions.newest_records import are_alike
-from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.auditing.transactions.summary import Blocker, LogSummary, Summary
 from kafkalog.auditing.transactions.surroundings import AuditOptions, StateLog, Surroundings
 from kafkalog.auditing.transactions.table_rows import (
@@ -92,7 +91,6 @@ __all__ = [
     "audit_batches",
     "audit_columns",
     "audit_rows",
-    "brokers_of",
     "concerns",
     "conflict_finding",
     "conflicts",

@@ -6,7 +6,7 @@ other replicas exist is nothing to report; that a partition there waits for a ma
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -26,23 +26,12 @@ from kafkalog.log_dirs.log_directory import LogDirectory
 from kafkalog.quantities import iso
 from kafkalog.settle import Reason, lowered
 
-__all__ = ["ELSEWHERE", "brokers_of", "elsewhere_findings", "given_brokers"]
+__all__ = ["ELSEWHERE", "elsewhere_findings", "given_brokers"]
 
 ELSEWHERE: Final = ("decision-elsewhere", "election-elsewhere")
 _SHOWN: Final = 3
 _MARKERS_MS: Final = 60_000  # by then a healthy cluster has all markers of a decision, whatever its clocks say
 _PREPARE: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
-
-
-def brokers_of(clusters: Iterable[tuple[Sequence[LogDirectory], Metadata | None]]) -> list[str]:
-    """Say of each cluster which of its brokers were given, where it is not all of them."""
-    found = []
-    for nodes, metadata in clusters:
-        given = given_brokers(nodes)
-        every = set() if metadata is None else _brokers(metadata)
-        if given and every - given:
-            found.append(f"{name_brokers(given)} of {len(every | given)}: the other replicas were not read")
-    return found
 
 
 def elsewhere_findings(
@@ -66,14 +55,6 @@ def given_brokers(nodes: Sequence[LogDirectory]) -> set[int]:
     """Return the brokers of which log directories were given, not only directories of partitions."""
     numbers = (node.node_id for node in nodes if not node.alone)
     return {int(number) for number in numbers if number is not None and number.isdecimal()}
-
-
-def _brokers(metadata: Metadata) -> set[int]:
-    return {
-        number
-        for (role, number), spans in metadata.brokers.items()
-        if role == "broker" and spans[-1].value.state != "unregistered"
-    }
 
 
 class _Elsewhere:

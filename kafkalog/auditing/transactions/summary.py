@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from kafkalog.auditing.transactions.audit_result import Audit, Reused
 from kafkalog.auditing.transactions.judging import LogAudit
-from kafkalog.auditing.transactions.other_brokers import brokers_of
 from kafkalog.columns.table import NONE
 from kafkalog.exit_status import NOT_ALL
 from kafkalog.findings import Finding, Severity
@@ -123,7 +122,6 @@ class Summary:
     refused: list[Finding] = field(default_factory=list)
     narrowing: Narrowing = EVERYTHING
     reused: Reused = field(default_factory=Reused)
-    brokers: list[str] = field(default_factory=list)  # in words, of each cluster
 
     @classmethod
     def of(cls, audit: Audit) -> Summary:
@@ -132,7 +130,6 @@ class Summary:
         summary.refuse(audit.refused)
         summary.narrowing = audit.narrowing
         summary.reused = audit.reused
-        summary.brokers = brokers_of((one.nodes, one.metadata) for one in audit.clusters)
         for cluster in audit.clusters:
             for node in cluster.nodes:
                 summary.count(node.findings)
@@ -188,7 +185,7 @@ class Summary:
         ]
         if unidentified := sum(log.unidentified for log in self.logs if not log.spoken_for):
             parts.append(f"atomicity: {many(unidentified, 'transaction')} not checkable")
-        return "; ".join([", ".join(parts), *self.brokers])
+        return ", ".join(parts)
 
 
 def _parts(counts: Counter[str]) -> str:

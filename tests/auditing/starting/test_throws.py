@@ -55,7 +55,9 @@ def evidence_of(row: Throw) -> Maker:
 
 
 @pytest.mark.parametrize(
-    "row", [row for row in THROWS if row.codes and row.until is None], ids=lambda row: row.kafka_place.replace(" ", "")
+    "row",
+    [row for row in THROWS if row.codes and row.until is None and "Uuid" not in row.kafka_place],
+    ids=lambda row: row.kafka_place.replace(" ", ""),
 )
 def test_each_row_has_evidence_of_which_it_is_said(row: Throw) -> None:
     """A finding of its first code is made, whose row it is, and its step is the one that the incident has."""
@@ -168,6 +170,25 @@ def test_a_release_may_not_have_a_row() -> None:
         True, False, False,
     ]  # fmt: skip
     assert fate_of("future-beside-current", file) is not None
+
+
+ID = "topic_id: ai5f8P94SIOCJLJLai5f8P"
+
+
+@pytest.mark.parametrize(("text", "exits"), [
+    ("", True), ("version: 0\n", True), (f"version: 0\n{ID[:-6]}\n", True),
+    ("\n", False), ("version: 0\n\n", False), (f"version: x\n{ID}\n", False), (f"version: 0\n{ID[:10]}{'A' * 22}\n", False),
+])  # fmt: skip
+def test_a_topic_id_that_is_no_uuid_stops_the_broker_and_not_one_directory(
+    tmp_path: Path, text: str, exits: bool
+) -> None:
+    """What a broker expects to be wrong takes the log directory offline, and it goes on with the other one."""
+    CODE_CASES["directory-not-given"].alike.make(tmp_path)
+    (tmp_path / "other" / OF_SMALL / "partition.metadata").write_text(text)
+    ask = ("verify", "--restorable", ".", "--format", "ndjson", "--table", "restorable")
+    rows = kafkalog(*ask, cwd=tmp_path).rows
+    assert [row["what"] for row in rows if row["subject"] == "broker"] == ["refuses" if exits else "starts"]
+    assert exits or "offline" in [row["what"] for row in rows if row["subject"] == "partition"]
 
 
 def test_a_directory_with_the_metadata_log_takes_its_broker_with_it(tmp_path: Path) -> None:

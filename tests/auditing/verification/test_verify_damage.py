@@ -86,11 +86,11 @@ def test_a_segment_that_was_moved_is_told(tmp_path: Path) -> None:
     assert f"fill the gap of {other.name} at offset" in finding.message
 
 
-@pytest.mark.parametrize(("has_other_index", "severity"), [(False, Severity.ERROR), (True, Severity.NOTE)])
-def test_snapshots_that_agree_against_the_log_repeat_what_an_index_said(
-    has_other_index: bool, severity: Severity, tmp_path: Path
+@pytest.mark.parametrize(("has_other_index", "suffix"), [(False, ".snapshot"), (True, ".log")])
+def test_two_files_that_agree_against_a_segment_show_that_it_is_foreign(
+    has_other_index: bool, suffix: str, tmp_path: Path
 ) -> None:
-    """Two snapshots show that the segment before is foreign; it is a note where its index was told to be another's."""
+    """The snapshots at its end and at the next one's, or its index and the snapshot at its end."""
     folder = materialize(FIXTURES / CASE, tmp_path) / "data" / LOG
     for number in (0, 1):  # the producer writes nothing between the two
         snapshot_entry("last_sequence", number=number)(folder)
@@ -98,7 +98,35 @@ def test_snapshots_that_agree_against_the_log_repeat_what_an_index_said(
         other_index(".index", 0, 2)(folder)
     told = [finding for finding in verified(folder.parent).findings() if finding.code == "segment-foreign"]
 
-    assert [(one.severity, one.file) for one in told] == [(severity, str(min(folder.glob("*.snapshot"))))]
+    assert [(one.severity, one.file) for one in told] == [(Severity.ERROR, str(min(folder.glob(f"*{suffix}"))))]
+
+
+@pytest.mark.parametrize("producer_id", [7, -1])
+def test_exchanged_segments_of_equal_sizes_are_told_by_their_times(producer_id: int, tmp_path: Path) -> None:
+    """The time index and the producer snapshot at the end know the times; without producers the former alone."""
+    for name, time in (("a-0", 1000), ("b-0", 2000)):
+        log = tmp_path / "data" / name
+        log.mkdir(parents=True)
+        of = {"producer_id": producer_id, "producer_epoch": min(producer_id, 0), "first_timestamp": time}
+        for base in (0, 1):
+            data = build.batch(
+                build.record(), base_offset=base, base_sequence=min(producer_id, base), max_timestamp=time + base, **of
+            )
+            (log / f"{base:020}.log").write_bytes(data)
+            (log / f"{base:020}.index").touch()
+            (log / f"{base:020}.timeindex").write_bytes(struct.pack(">qi", time + base, 0))
+        entries = [(7, 0, 0, 0, 0, time, -1, -1)] * (producer_id > 0)
+        (log / f"{1:020}.snapshot").write_bytes(build.snapshot(*entries))
+    (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    assert not serious(verified(tmp_path))
+    assert kafkalog("txn-audit", "data", cwd=tmp_path).text.startswith("OK")
+    one, other = (tmp_path / "data" / name / f"{0:020}.log" for name in ("a-0", "b-0"))
+    mine = one.read_bytes()
+    one.write_bytes(other.read_bytes())
+    other.write_bytes(mine)
+    told = {finding.code for finding in serious(verified(tmp_path))}
+    assert told == {"segment-foreign" if producer_id > 0 else "time-index-mismatch"}
+    assert kafkalog("txn-audit", "data", cwd=tmp_path).text.startswith("SUSPICIOUS")
 
 
 @pytest.mark.parametrize("suffix", [".log", ".index"])
