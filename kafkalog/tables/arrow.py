@@ -291,7 +291,9 @@ def _values(values: list[Any], kind: pa.DataType) -> pa.Array:
         data = [b"" if value is None else _text(value).encode("utf-8", "backslashreplace") for value in values]
         offsets = np.cumsum([0, *map(len, data)])
         if offsets[-1] > _MOST_TEXT:
-            raise UnsupportedError(f"a column of strings holds at most {_MOST_TEXT} bytes; some rows have {offsets[-1]}")
+            raise UnsupportedError(
+                f"a column of strings holds at most {_MOST_TEXT} bytes; some rows have {offsets[-1]}"
+            )
         valid = None if there is None else np.packbits(there, bitorder="little")
         return _strings(Strings(offsets.astype(np.int32), np.frombuffer(b"".join(data), np.uint8), valid))
     if pa.types.is_nested(kind):

@@ -348,7 +348,8 @@ def _words(incident: Incident, every: list[Open]) -> str:
     """Return whose words an incident has: those of its cause, if it differs from the others of its code."""
     code = every[0].finding["code"]
     if incident.kind == "copy-skewed" or (code, incident.cause) in _OF_CAUSE:
-        return "copied-before-marker" if every[0].is_early else incident.cause
+        is_early = every[0].is_early and incident.cause != "cut-in-bundle"
+        return "copied-before-marker" if is_early else incident.cause
     return "prepared" if code == "transaction-overdue" and _is_prepared(every) else str(code)
 
 
