@@ -19,7 +19,7 @@ from kafkalog.log_dirs.log_directory import open_log_directory
 from plain import Batch, Step, cut, cuts, logs, played, write_segments
 
 # Files and positions differ, the cleaner's reach ends with a segment, and only a share of the producers has others.
-OF_FILES: Final = {"directory", "cleaned_to", "others", "txn_entries", "damaged"}
+OF_FILES: Final = {"directory", "cleaned_to", "others", "txn_entries", "damaged", "newest_of"}
 FACTS: Final = [name for name in PartitionAudit._fields if name not in OF_FILES]
 
 PLACES: Final = ("file", "position", "at_start", "size", "kind", "cause")  # of rows: where in which file something is
