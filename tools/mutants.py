@@ -894,7 +894,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "redaction/test_absence.py redaction",
         ),
         Mutant(
-            "redaction/keyed_bytes.py:KeyedBytes.like",
+            "redaction/keyed_bytes.py:KeyedBytes.replace",
             "if size > _KEPT:",
             "if size < _KEPT:",
             "redaction/test_keyed_bytes.py redaction",

@@ -11,7 +11,7 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -30,7 +30,7 @@ from kafkalog.bundles.cuts import (
 from kafkalog.columns.table import AFTER_ALL
 from kafkalog.errors import UnreadableError
 from kafkalog.files.directories import exists
-from kafkalog.files.names import INDEX_CACHE, METADATA_TOPIC, STATE_TOPIC, FileKind, is_remote, parse_name
+from kafkalog.files.names import INDEX_CACHE, METADATA_TOPIC, STATE_TOPIC, FileKind, is_remote, local_path, parse_name
 from kafkalog.files.opening import open_stored, read_small
 from kafkalog.files.recognition import CHECKPOINTS
 from kafkalog.files.watch import watch
@@ -602,7 +602,7 @@ class _Copier:
         known = self._sink.kept(file.path, size, identity)
         if known is None:
             now = file.identity or getattr(source, "identity", None)
-            modified = None if now is None else now.mtime_ns / 1e9
+            modified = _modified(file) if now is None else now.mtime_ns / 1e9
             pieces = iter([file.content or b""]) if source is None else self._pieces(file, source, size)
             try:
                 known = self._sink.put(file.path, pieces, size, modified, identity)
@@ -702,6 +702,13 @@ def _is_same(file: _Planned, source: SizedSource) -> bool:
     if not _is_log(file):
         return True
     return bool(now.inode == file.identity.inode and now.size >= file.start + file.size)
+
+
+def _modified(file: _Planned) -> float | None:
+    """Return when a file was written that stands in the bundle with other contents, None where nobody knows."""
+    with suppress(OSError):
+        return os.stat(local_path(file.source)).st_mtime
+    return None
 
 
 def _state_of(file: _Planned, source: SizedSource | None) -> str:

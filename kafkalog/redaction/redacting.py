@@ -265,8 +265,8 @@ class _Redacting:
         )  # fmt: skip
 
     def _now(self) -> int:
-        """Return the time of all that is written now, which would give the amount away."""
-        return self._times.of(time.time_ns() // 1_000_000)
+        """Return the time of all that is written now; 1970 where times moved: who knows it has the amount."""
+        return 0 if self._times.ms else time.time_ns() // 1_000_000
 
     def _carried_over(
         self, original: BundleManifest | None

@@ -14,6 +14,7 @@ import pytest
 import build
 import kafkalog as library
 from invoke import Ended, kafkalog
+from kafkalog import Severity
 from kafkalog.bundles.bundle_manifest import BundleManifest
 from kafkalog.bundles.bundle_writer import FolderSink
 from kafkalog.kafka.internal_topics import coordinator_partition
@@ -28,7 +29,7 @@ TIERED: Final = FIXTURES / "tiered-missing"
 UNTIL: Final = "2026-11-21T08:55:06.800Z"
 EVERY: Final = sorted(one for one in FIXTURES.iterdir() if (one / "data").is_dir() or (one / "data-1").is_dir())
 ABOUT: Final = (
-    "kind", "cause", "severity", "certainty", "title", "partitions", "transactional_ids", "first_offset", "last_offset",
+    "kind", "cause", "certainty", "title", "partitions", "transactional_ids", "first_offset", "last_offset",
     "records", "lost_records", "since_ms", "groups", "consumers",
 )  # fmt: skip
 
@@ -93,6 +94,8 @@ def same_incidents(case: Path, folder: Path, most: int | None = None) -> int:
         assert kafkalog("collect", "--incident", incident["id"], "-o", bundle, *paths).status == 0
         there = {row["id"]: row for row in told(bundle).table("incidents")}
         assert incident["id"] in there
+        found = Severity[there[incident["id"]]["severity"].upper()]
+        assert found <= Severity[incident["severity"].upper()]  # others of its kind may have raised it
         assert {name: there[incident["id"]][name] for name in ABOUT} == {name: incident[name] for name in ABOUT}
     return len(incidents)
 
@@ -234,6 +237,15 @@ def test_a_transaction_that_the_cut_left_open_is_said_to_be_cut(tmp_path: Path) 
     assert "Copy again" not in audit.text
     assert report.status == 3
     assert f"is a bundle; audit it first: kafkalog txn-audit -o AUDIT {bundle}" in report.err
+
+
+def test_a_bundle_on_standard_input_is_refused_with_what_works() -> None:
+    """It can't be read twice, and a next step would have no name."""
+    for command in ("txn-audit", "redact", "collect"):
+        ended = kafkalog(command, "-", "-o", "out.ndjson" if command == "txn-audit" else "out")
+
+        assert ended.status == 2
+        assert "> bundle.tar.zst, and name that" in ended.err
 
 
 def test_a_plan_writes_nothing_and_has_the_sizes(tmp_path: Path) -> None:

@@ -166,7 +166,7 @@ def test_nothing_in_the_output_is_of_now(tmp_path: Path) -> None:
     said = json.loads((tmp_path / "out" / "bundle.json").read_text())
     assert said["redacted"]["times_shifted"] is True
     assert "shift_ms" not in json.dumps(said)
-    assert said["created"] < time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(yesterday))
+    assert said["created"].startswith("1970-01-01")  # who gets it knows when that was
     assert all(path.stat().st_mtime < yesterday for path in [tmp_path / "out", *(tmp_path / "out").rglob("*")])
     with tarfile.open(tmp_path / "out.tar") as packed:
         assert all(member.mtime < yesterday for member in packed)
