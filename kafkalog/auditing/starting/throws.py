@@ -198,6 +198,24 @@ def _has_no_uuid(_home: LogDirectory, finding: Finding) -> bool:
     return java_int(values["version"]) is not None and java_uuid(values["topic_id"]) is None
 
 
+def _has_no_number(_home: LogDirectory, finding: Finding) -> bool:
+    """Say whether the first line of a checkpoint that a start can't read is an entry without its numbers.
+
+    Others are errors of the file for a broker. Follows CheckpointFile.read, which does not catch this one.
+    """
+    lines = [line.split() for line in read_small(finding.file).decode("utf-8", "replace").splitlines()]
+    columns = 3 if os.path.basename(finding.file) in CHECKPOINTS.values() else 2
+    for entry in lines[2:] if lines[:1] == [["0"]] else ():
+        if len(entry) != columns:
+            return False
+        if any(java_int(number, 2**63) is None for number in entry[-2:]):
+            return True
+    return False
+
+
+_OF_CLEANER: Final = CHECKPOINTS["cleaner"]
+
+
 def _log_of(home: LogDirectory, finding: Finding) -> PartitionDirectory | None:
     return next((one for one in home.partitions if one.log == finding.log), None)
 
@@ -274,14 +292,26 @@ THROWS: Final = (
         "Mend the file before the start (the second line is the number of the lines after it), or delete it: the broker"
         " writes it anew.",
         does="The broker takes the log directory offline.",
-    ),
+    )._replace(reads=lambda home, finding: not (finding.file.endswith(_OF_CLEANER) and _has_no_number(home, finding))),
+    _row(
+        "LogCleanerManager.allCleanerCheckpoints", Phase.LOGS,
+        "an offset in cleaner-offset-checkpoint is no number", f"checkpoint-malformed / {_OF_CLEANER}", Fate.GOES_ON,
+        "Mend the file before the start, or delete it: the broker writes it anew.",
+        does="The broker starts, but its cleaner stops: compacted topics grow.",
+    )._replace(reads=_has_no_number),
     _row(
         "LeaderEpochCheckpointFile.read", Phase.LOGS, "a partition's leader-epoch-checkpoint breaks its format",
         "checkpoint-malformed / leader-epoch-checkpoint", Fate.OFFLINE,
         "Mend the file before the start: its second line is the number of the lines after it, each an epoch and its"
         " first offset. Another replica's file has the same lines.",
         does="The broker takes the log directory offline; where the metadata log is in it, the broker does not start.",
-    ),
+    )._replace(reads=lambda home, finding: not _has_no_number(home, finding)),
+    _row(
+        "LeaderEpochCheckpointFile.read", Phase.LOGS, "an epoch or offset in leader-epoch-checkpoint is no number",
+        "checkpoint-malformed / leader-epoch-checkpoint", Fate.EXITS,
+        "Mend the file before the start: another replica's file has the same lines.",
+        does="The broker stops at its start: it does not expect this, and takes no directory offline.",
+    )._replace(reads=_has_no_number),
     _row(
         "PartitionMetadataFile.read", Phase.LOGS, "partition.metadata breaks its format, or its id is no topic's",
         "partition-metadata-wrong checkpoint-malformed / partition.metadata", Fate.OFFLINE, since=(2, 8),

@@ -13,8 +13,8 @@ import pytest
 
 from build import flipped
 from invoke import Ended, in_full, kafkalog
-from kafkalog.auditing.starting.restorable import CanGoOn, _Foreseen
-from kafkalog.findings import Severity
+from kafkalog.auditing.starting.restorable import CanGoOn, _Foreseen, _gaps
+from kafkalog.findings import Finding, Severity
 from metadata_topic import add_values, metadata_value
 from official import FIXTURES
 
@@ -248,3 +248,13 @@ def test_a_damaged_partition_is_a_no_however_severe_it_is(what: str, expected: C
     foreseen.add("partition", what, "t-0 has lost records", Severity.WARNING, topic="t", partition=0)
 
     assert foreseen.answer().word is expected
+
+
+@pytest.mark.parametrize("code", ["copy-skewed", "index-insane"])
+def test_a_transaction_index_that_a_copy_may_lack_is_a_but(code: str) -> None:
+    """Where files of different moments are one of two explanations, aborted records may be given."""
+    of = {"log": "t-0", "topic": "t", "partition": 0, "offset": 63}
+    note = Finding.of("txn-index-mismatch", "t-0/0.txnindex", "no entry")._replace(severity=Severity.NOTE, **of)
+    foreseen = _Foreseen()
+    _gaps([note, Finding.of(code, "t-0", "")._replace(**of)], foreseen)
+    assert any("aborted records before offset 63" in said for said in foreseen.unsure) is (code == "copy-skewed")
