@@ -147,8 +147,9 @@ _AT_ONCE: Final = 1 << 16  # rows that are judged together
 # The columns of verdicts on some rows of a log, in order, with their types: `place` is the number of the row.
 # `state`, `cause` and `certainty` are numbers of words. `entry` is the coordinator's record that the verdict is based
 # on, `decision` its newest Prepare record that lists the partition, `undelivered` the one about the open data of a log
-# that was copied too early, `name` the transactional id: -1 for none. `recent` says that an open transaction is so young
-# that a copy of a healthy broker may show it as hanging, `committed` that the last marker since the decision is a COMMIT.
+# that was copied too early, `name` the transactional id: -1 for none. `recent` says that an open transaction is so
+# young that a copy of a healthy broker may show it as hanging, `committed` that the last marker since the decision is
+# a COMMIT.
 _JUDGED: Final = {
     "place": "i8", "state": "i1", "cause": "i1", "certainty": "i1", "name": "i4", "entry": "i8", "decision": "i8",
     "undelivered": "i8", "recent": "?", "committed": "?",
