@@ -71,6 +71,16 @@ def test_a_screen_has_only_lines_that_fit(name: str, columns: int) -> None:
     assert not re.search(r"\b1[5-9]\d{11}\b", shown)
 
 
+@pytest.mark.process
+def test_an_incident_comes_before_what_else_happened() -> None:
+    """Its title and its first step, too, where a narrow terminal has no room for all."""
+    shown = plain(screen("txn-audit copies/k4-j-copied-under-load/data", 60))
+
+    assert " 1 NOTE  A transaction of claims-claims.48-1" in shown
+    assert "1. Copy again" in shown
+    assert len(shown.splitlines()) <= 30
+
+
 def test_there_are_screens() -> None:
     """One for each report and width, and no other."""
     assert {path.name for path in SCREENS.iterdir()} == {f"{name}.{width}.txt" for name in REPORTS for width in WIDTHS}

@@ -146,12 +146,13 @@ _AT_ONCE: Final = 1 << 16  # rows that are judged together
 
 # The columns of verdicts on some rows of a log, in order, with their types: `place` is the number of the row.
 # `state`, `cause` and `certainty` are numbers of words. `entry` is the coordinator's record that the verdict is based
-# on, `decision` its newest Prepare record that lists the partition, or, of a log that was copied too early, the one
-# about the open data, `name` the transactional id: -1 for none. `recent` says that an open transaction is so young that
-# a copy of a healthy broker may show it as hanging, `committed` that the last marker since the decision is a COMMIT.
+# on, `decision` its newest Prepare record that lists the partition, `undelivered` the one about the open data of a log
+# that was copied too early, `name` the transactional id: -1 for none. `recent` says that an open transaction is so
+# young that a copy of a healthy broker may show it as hanging, `committed` that the last marker since the decision is
+# a COMMIT.
 _JUDGED: Final = {
     "place": "i8", "state": "i1", "cause": "i1", "certainty": "i1", "name": "i4", "entry": "i8", "decision": "i8",
-    "recent": "?", "committed": "?",
+    "undelivered": "i8", "recent": "?", "committed": "?",
 }  # fmt: skip
 
 _NO_ROWS: Final = Columns.empty(tuple(_JUDGED))
@@ -292,9 +293,11 @@ class _Judge:
         if self.context.is_alone:  # no broker of the cluster was given that could have had the coordinator's records
             recent &= verdicts["cause"] != CAUSE["state-partition-missing"]
         early = np.flatnonzero(verdicts["cause"] == CAUSE["copied-while-running"])
-        decision[early] = self.context.own_markers.of_open(producers[early], rows["last_epoch"][early])
+        undelivered = np.full(len(rows), -1, np.int64)
+        undelivered[early] = self.context.own_markers.of_open(producers[early], rows["last_epoch"][early])
         return verdicts | {
-            "name": name, "entry": entry, "decision": decision, "recent": recent, "committed": committed,
+            "name": name, "entry": entry, "decision": decision, "undelivered": undelivered, "recent": recent,
+            "committed": committed,
         }  # fmt: skip
 
     def _words(
@@ -398,7 +401,7 @@ _Cells = dict[str, "NDArray[Any]"]
 
 def _of_cells(places: NDArray[np.int64], names: NDArray[Any], **cells: int) -> _Cells:
     """Return columns of verdicts with the same cells; what is not said is 0, or -1 where it is a row."""
-    every = {"entry": -1, "decision": -1} | cells
+    every = {"entry": -1, "decision": -1, "undelivered": -1} | cells
     columns = {name: np.full(len(places), every.get(name, 0), kind) for name, kind in _JUDGED.items()}
     return columns | {"place": places, "name": names.astype(_JUDGED["name"])}
 

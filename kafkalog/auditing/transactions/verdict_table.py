@@ -82,7 +82,7 @@ class Verdicts:
         places = places[self.rows["marker_type"][places] != fold.OPEN]
         if not len(places):
             return
-        told = {"place": places, "entry": -1, "decision": -1, "recent": False, "committed": False}
+        told = {"place": places, "entry": -1, "decision": -1, "undelivered": -1, "recent": False, "committed": False}
         told |= self._numbers(places, self.rows.take(places))
         told |= {"cause": CAUSE["marker-cleaned"], "certainty": CERTAINTY[certainty_of(Doubt.CONTRADICTED)]}
         others = self.judged.take(~among(self.judged["place"], places))
