@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from files import Files
-from goals import ARROW_RATE, PARQUET_RATE, TABLE_TIME, TEXT_TIME, Goal
+from goals import ARROW_RATE, PARQUET_RATE, PARQUET_TIME, TABLE_TIME, TEXT_TIME, Goal
 from measure import CandidateError, Sample, Samples, command, library, per_round, rounds
 from report import Result
 from shapes import size_text
@@ -73,8 +73,8 @@ def _dumps(
                 samples, [name, f"start of {name}"], lambda took, start, least=least: least / (took - start)
             )
             results.append(_result(f"dump of {what}: {name}", rate, goal.unit, goal, where, samples[name]))
-        else:
-            goal = None if name == "text" else TEXT_TIME
+        if name not in _RATES or name == "parquet":
+            goal = {"text": None, "parquet": PARQUET_TIME}.get(name, TEXT_TIME)
             ratio = _measured(samples, [name, "text"], lambda took, text: took / text)
             results.append(_result(f"dump of {what}: {name}", ratio, TEXT_TIME.unit, goal, where, samples[name]))
     return results

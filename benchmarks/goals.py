@@ -18,6 +18,7 @@ __all__ = [
     "BULK_TIME",
     "DECODER_TIME",
     "EXTRACT_RATE",
+    "EXTRACT_TIME",
     "FIND_RATE",
     "GROUPS_MEMORY",
     "GROUPS_TIME",
@@ -25,6 +26,7 @@ __all__ = [
     "LAYOUTS",
     "MEMORY",
     "PARQUET_RATE",
+    "PARQUET_TIME",
     "RECORD_TIME",
     "REPLICAS_ALIKE",
     "ROWS",
@@ -144,6 +146,7 @@ ROWS = (
 TEXT_TIME = Goal(2, "x our text's time")
 ARROW_RATE = Goal(1000, "MB/s", at_least=True)
 PARQUET_RATE = Goal(200, "MB/s", at_least=True)
+PARQUET_TIME = Goal(2.5, "x our text's time")
 DECODER_TIME = Goal(10, "times faster than kafka-dump-log", at_least=True)
 RECORD_TIME = Goal(1, "us of CPU a record")
 TABLE_TIME = Goal(1.5, "x every record decoded")
@@ -153,6 +156,7 @@ GROWTH = Goal(1.1, "x that of the smaller file")  # four times as big, and some 
 AUDIT_MEMORY = Goal(300, "MiB")
 FIND_RATE = Goal(1000, "MB/s of CPU", at_least=True)  # one literal, nothing found, uncompressed
 EXTRACT_RATE = Goal(300, "MB/s of CPU", at_least=True)
+EXTRACT_TIME = Goal(1.25, "x a dump of the same records")
 REPLICAS_ALIKE = Goal(1.3, "x the CPU with --no-compare-keys")  # nothing was compacted
 GROUPS_TIME = Goal(10, "s")  # of 1 GiB in 50 partitions, on two cores
 GROUPS_MEMORY = Goal(512, "MiB")  # of all processes

@@ -24,6 +24,7 @@ __all__ = ["nights"]
 
 _OPTIONS = AuditOptions(jobs=1)
 _SEGMENT = 64 << 20
+_SMALL = 256 << 10  # the least of which a scan is kept
 
 
 def _seconds(root: Path, folder: Path | None, earlier: Path | None) -> tuple[float, str]:
@@ -59,9 +60,9 @@ def nights(name: str, root: Path, scratch: Path, rounds: int) -> str:
     )
 
 
-def _tree(folder: Path, partitions: int, each: int) -> Path:
+def _tree(folder: Path, partitions: int, each: int, segment_size: int = _SEGMENT) -> Path:
     """Write one partition of `each` bytes, and link it as often as there are to be partitions."""
-    write_log_directory(folder, 1, "155B", size=each, segment_size=_SEGMENT)
+    write_log_directory(folder, 1, "155B", size=each, segment_size=segment_size)
     for number in range(1, partitions):
         (folder / f"topic-{number}").mkdir()
         for path in (folder / "topic-0").iterdir():
@@ -79,12 +80,14 @@ def main() -> None:
     print("|---|---|---|---|---|---|")
     with tempfile.TemporaryDirectory() as scratch:
         here = Path(scratch)
-        for name, partitions, each in (
+        for name, *shape in (
             (f"one partition in segments of {_SEGMENT >> 20} MiB", 1, asked.size),
             ("1,000 partitions of 1 MiB", 1_000, 1 << 20),
+            ("1,500 partitions of five segments of 256 KiB", 1_500, 5 * _SMALL, _SMALL),
             ("5,000 partitions of 16 KiB", 5_000, 16 << 10),
         ):
-            print(nights(name, _tree(here / f"{partitions}", partitions, each), here, asked.rounds), flush=True)
+            tree = _tree(here / "-".join(map(str, shape)), *shape)
+            print(nights(name, tree, here, asked.rounds), flush=True)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from statistics import median
 from typing import NamedTuple
 
 from files import Files
-from goals import EXTRACT_RATE, FIND_RATE, LAYOUTS, Goal
-from measure import CandidateError, command, rounds
+from goals import EXTRACT_RATE, EXTRACT_TIME, FIND_RATE, LAYOUTS, Goal
+from measure import CandidateError, command, per_round, rounds
 from report import Result
 from shapes import size_text
 
@@ -34,6 +34,12 @@ _RUNS = {
     "extract to ndjson": _Run(("extract",), EXTRACT_RATE),
     "extract to csv": _Run(("extract", "--format", "csv"), None),
 }
+# What extract writes by default.
+_COLUMNS = (
+    "log,topic,partition,offset,timestamp_ms,timestamp_type,transactional_id,producer_id,outcome,visible,key,"
+    "key_base64,value,value_base64,headers"
+)
+_FORMS = ("ndjson", "json", "csv", "parquet")
 
 
 def searches(files: Files, size: int, number: int) -> list[Result]:
@@ -54,5 +60,30 @@ def searches(files: Files, size: int, number: int) -> list[Result]:
                 continue
             rate = size / _MB / median(sample.cpu_seconds for sample in taken)
             results.append(Result(name, rate, FIND_RATE.unit, goal, where))
+        results += _beside_dump(files, shape, size, number)
         files.remove_outputs()
+    return results
+
+
+def _beside_dump(files: Files, shape: str, size: int, number: int) -> list[Result]:
+    """Measure ``kafkalog extract`` beside a dump of the same records and columns in the same form."""
+    path, results = files.directory(shape, LAYOUTS[0], size), []
+    asked = {"extract": ("extract",), "dump": ("dump", "--columns", _COLUMNS)}
+    for form in _FORMS:
+        shown = ("--format", form, "-o", "/dev/null", path)
+        samples = rounds(
+            {
+                name: partial(command, [sys.executable, "-m", "kafkalog_cli", *options, *shown])
+                for name, options in asked.items()
+            },
+            number,
+        )
+        try:
+            took: float | str = per_round(
+                samples, ["extract", "dump"], lambda extract, dump: extract / dump, of_cpu=True
+            )  # fmt: skip
+        except CandidateError as error:
+            took = str(error)
+        where = f"{shape}, {LAYOUTS[0]}; {size_text(size)}"
+        results.append(Result(f"extract to {form}", took, EXTRACT_TIME.unit, EXTRACT_TIME, where))
     return results

@@ -39,7 +39,7 @@ from kafkalog.segments.chunk import Chunk
 from kafkalog.segments.file_rows import BlockShape, segment_rows
 from kafkalog.segments.selection import Selection
 from kafkalog.tables import Table
-from kafkalog.tables.arrow import ArrowBatches, Cells, Lists, Strings
+from kafkalog.tables.arrow import MOST_BYTES, ArrowBatches, Cells, Lists, Strings
 from kafkalog.tables.declared import HEADER_FIELDS
 
 if TYPE_CHECKING:
@@ -51,7 +51,6 @@ __all__ = [
     "ARROW_BATCHES",
     "ARROW_ROOM",
     "BATCH_BYTES",
-    "MOST_BYTES",
     "ROOM",
     "ArrowRows",
     "Headers",
@@ -67,8 +66,6 @@ __all__ = [
 
 
 ROOM: Final = 1 << 15  # rows of a batch at most
-
-MOST_BYTES: Final = 2**31 - 1  # bytes of a column of strings: its offsets are int32
 
 _LISTED: Final = 1 << 12  # headers at once
 

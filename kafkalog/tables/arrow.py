@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     ArrowReader = pa.RecordBatchReader
 
 __all__ = [
+    "MOST_BYTES",
     "ArrowBatches",
     "Cells",
     "Column",
@@ -59,7 +60,7 @@ _ROWS: Final = 1 << 14  # approximately, in a batch
 
 _BYTES: Final = 32 << 20  # big rows: fewer in a batch
 
-_MOST_TEXT: Final = 2**31 - 1  # bytes of a column of strings: its offsets are int32
+MOST_BYTES: Final = 2**31 - 1  # of a column of strings: its offsets are int32
 
 _SPARK: Final = {
     "int64": "long", "int32": "integer", "int16": "short", "int8": "byte", "bool": "boolean", "string": "string",
@@ -290,9 +291,9 @@ def _values(values: list[Any], kind: pa.DataType) -> pa.Array:
     if pa.types.is_string(kind):
         data = [b"" if value is None else _text(value).encode("utf-8", "backslashreplace") for value in values]
         offsets = np.cumsum([0, *map(len, data)])
-        if offsets[-1] > _MOST_TEXT:
+        if offsets[-1] > MOST_BYTES:
             raise UnsupportedError(
-                f"a column of strings holds at most {_MOST_TEXT} bytes; some rows have {offsets[-1]}"
+                f"a column of strings holds at most {MOST_BYTES} bytes; some rows have {offsets[-1]}"
             )
         valid = None if there is None else np.packbits(there, bitorder="little")
         return _strings(Strings(offsets.astype(np.int32), np.frombuffer(b"".join(data), np.uint8), valid))

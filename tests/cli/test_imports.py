@@ -16,6 +16,7 @@ import build
 import kafkalog
 from invoke import SEGMENT
 from kafkalog_cli.group import cli
+from official import FIXTURES
 
 NAME: Final = "00000000000000000000.log"
 SLOW = {"numpy", "pyarrow", "rich", "construct", "pyspark", "pandas"}
@@ -241,6 +242,25 @@ def test_pandas_stays_out(form: str, table: str) -> None:
     """Where it is installed, ``pyarrow.array`` imports it."""
     pytest.importorskip("pandas", reason="pandas is not installed")
     command = [sys.executable, "-c", RUN, "dump", "--format", form, "--table", table, str(SEGMENT)]
+    ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
+
+    assert ended.stderr.splitlines()[-1] == "False True"
+
+
+@pytest.mark.process
+def test_pandas_stays_out_of_an_audit(tmp_path: Path) -> None:
+    """An audit whose tables have numbers, texts, lists and no rows writes them without it, too."""
+    pytest.importorskip("pandas", reason="pandas is not installed")
+    command = [
+        sys.executable,
+        "-c",
+        RUN,
+        "txn-audit",
+        "--exit-zero",
+        "-o",
+        str(tmp_path / "audit"),
+        str(FIXTURES / "k4-f-marker-leaderless"),
+    ]
     ended = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
 
     assert ended.stderr.splitlines()[-1] == "False True"

@@ -575,10 +575,12 @@ def _listed(states: StateColumns, gone: NDArray[np.bool_], before: pa.Array) -> 
     counts = states["partitions_count"]
     offsets = np.concatenate([[0], np.cumsum(np.maximum(counts, 0))]).astype(np.int32)
     numbers = _numbers(states.listed["partition"]).cast(pa.string())
-    names = pc.binary_join_element_wise(before.take(_numbers(states.listed["topic"])), numbers, '"', "")
-    lists = pc.binary_join(pa.ListArray.from_arrays(arrow_array(Numbers(offsets), pa.int32()), names), ", ")
-    texts = pc.binary_join_element_wise("[", lists, "]", "")
-    return pc.if_else(arrow_array(Numbers(gone | (counts < 0)), pa.bool_()), pa.scalar(None, pa.string()), texts)
+    # Scalars of an array: ``pyarrow.scalar`` imports pandas, as ``pyarrow.array`` does.
+    quote, first, last, comma, nothing, null = arrow_array(('"', "[", "]", ", ", "", None), pa.string())
+    names = pc.binary_join_element_wise(before.take(_numbers(states.listed["topic"])), numbers, quote, nothing)
+    lists = pc.binary_join(pa.ListArray.from_arrays(arrow_array(Numbers(offsets), pa.int32()), names), comma)
+    texts = pc.binary_join_element_wise(first, lists, last, nothing)
+    return pc.if_else(arrow_array(Numbers(gone | (counts < 0)), pa.bool_()), null, texts)
 
 
 def _texts(texts: TextColumn) -> pa.Array:
