@@ -120,6 +120,16 @@ class JudgeTwice:
         yield from judge_tasks.Judge(*self.args)(some)
 
 
+class JudgeWithoutFolder:
+    """Stands for ``judge_tasks.Judge``: the folder that it writes to is gone."""
+
+    def __init__(self, *args: Any) -> None:
+        self.args = (*args[:3], f"{args[3]}/gone", *args[4:])
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        yield from judge_tasks.Judge(*self.args)(batches)
+
+
 def _with_trouble(stage: str, trouble: Trouble, rows: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Yield some rows, meet trouble, and yield the others. A task without rows, as Spark 3.5 makes some, meets none."""
     for number, some in enumerate(rows):

@@ -12,6 +12,7 @@ import pickle
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,14 +54,14 @@ class OnNodes:
 class CountingJudge:
     """Stands for ``judge_tasks.Judge``: leaves word of how much it read from files."""
 
-    def __init__(self, folder: Path, judge: judge_tasks.Judge) -> None:
+    def __init__(self, folder: Path, *args: Any) -> None:
         self.folder = folder
-        self.judge = judge
+        self.args = args
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         some = list(batches)  # they come by a socket, which counts, too
         before = psutil.Process().io_counters().read_chars
-        found = list(self.judge(some))
+        found = list(judge_tasks.Judge(*self.args)(some))
         read = psutil.Process().io_counters().read_chars - before
         (self.folder / f"{os.getpid()}.{id(some)}.{read}").touch()
         yield from found
@@ -75,12 +76,11 @@ def main() -> None:
     os.environ |= {"SPARK_HOME": str(home_of_links(folder)), "PYSPARK_PYTHON": str(worker)}
     kept_scans.LEAST_BYTES = 1  # type: ignore[misc]  # of small segments, too
     session = open_session("local-cluster[2,1,1024]", SETTINGS)
-    real: Any = judge_tasks.Judge
     try:
         for name in INPUTS:
             read, output = folder / f"{name}.read", Output(str(folder / f"{name}.out"))
             read.mkdir()
-            judge_tasks.Judge = lambda *args, read=read: CountingJudge(read, real(*args))  # type: ignore[misc,assignment]  # as long as it runs
+            judge_tasks.Judge = partial(CountingJudge, read)  # type: ignore[misc,assignment]  # as long as it runs
             output.make_directory(overwrite=False, arguments=("some",))
             plan = JobPlan(split_bytes=1, share_bytes=1 if name == "copies" else None)
             scans = output.kept([], hashed=False)

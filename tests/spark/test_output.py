@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import misbehaving
 from held import listed, rows_in
 from invoke import kafkalog
 from kafkalog.errors import OutputError
@@ -199,8 +200,7 @@ def test_an_output_that_tasks_cannot_write_ends_with_its_status(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Their folder is gone: 4, one line, no trace, and no _SUCCESS."""
-    real = judge_tasks.Judge
-    monkeypatch.setattr(judge_tasks, "Judge", lambda *args: real(*args[:3], f"{args[3]}/gone", *args[4:]))
+    monkeypatch.setattr(judge_tasks, "Judge", misbehaving.JudgeWithoutFolder)
     status, said = bulk(HANGING, "-o", tmp_path / "out")
     assert status == Exit.OUTPUT_FAILED
     assert "Traceback" not in said
