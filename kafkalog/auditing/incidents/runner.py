@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -13,13 +14,14 @@ from kafkalog.auditing.incidents.open_transactions import AUDIT, COLLECT_AGAIN, 
 from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.auditing.incidents.standing import take_groups
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
-from kafkalog.auditing.starting import HARMFUL, Fate, fate_of
+from kafkalog.auditing.starting import HARMFUL, Fate, Throw, fate_of
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import KindWords
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import few_groups, grouped
+from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import many, offset_range
 from kafkalog.segments.file_rows import finding_rows
@@ -174,7 +176,7 @@ def others(tables: ClusterTables, left: Iterable[Row]) -> Iterator[Incident]:
 
 
 def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
-    kind, cause = _kind(row)
+    kind, cause = _kind(tables, row)
     certainty = of_finding(row)
     if kind in _OF_CLUSTER:
         return kind, cause, certainty
@@ -184,9 +186,17 @@ def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
     return kind, cause, certainty, row["topic"], row["partition"], who
 
 
-def _kind(row: Row) -> KindWords:
-    """Return the kind and the cause of a finding's incident: a start goes wrong at some of the files."""
+def _throw(tables: ClusterTables, row: Row) -> Throw | None:
+    """Return what a start makes of the file that a finding is about."""
     throw = fate_of(row["code"], row["file"])
+    metadata_logs = tables.replicas.get(TopicPartition(METADATA_TOPIC, 0), ()) if throw is not None else ()
+    is_beside = any(row["file"].startswith(f"{os.path.dirname(one['log'])}/") for one in metadata_logs)
+    return throw.beside_metadata_log() if throw is not None and is_beside else throw
+
+
+def _kind(tables: ClusterTables, row: Row) -> KindWords:
+    """Return the kind and the cause of a finding's incident: a start goes wrong at some of the files."""
+    throw = _throw(tables, row)
     if throw is None or throw.fate not in HARMFUL or kind_of(row["code"]).kind != "side-files-wrong":
         return kind_of(row["code"])
     return KindWords("start-goes-wrong", "broker-stops" if throw.fate is Fate.EXITS else "broker-start")
@@ -217,7 +227,7 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
         what = f": {message}" if len(rows) == 1 else f". {CATALOGUE[worst['code']].meaning}"
     consumers = _OF_TWICE if cause == "partition-twice" else of_kind.consumers
     if kind in _OF_FILES:
-        consumers = " ".join(dict.fromkeys(map(_of_start, rows)))
+        consumers = " ".join(dict.fromkeys(_of_start(tables, row) for row in rows))
     if cause in ("odd-batches", "epochs-missing"):
         consumers = " ".join(dict.fromkeys(CATALOGUE[row["code"]].kafka for row in told))
     begins = [f"{_OF_CAUSE.get(cause, one)} {{where}}{{what}}" for one in (of_kind.title, of_kind.doubtful) if one]
@@ -226,21 +236,21 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     if missed:
         incident.steps.append(_READ_ALL)
         return incident
-    incident.steps = [Step(text) for text in dict.fromkeys(map(_step, told))]
+    incident.steps = [Step(text) for text in dict.fromkeys(_step(tables, row) for row in told)]
     if codes == {_STRANDED}:
         incident.steps += _set_back(tables, rows)
     return incident
 
 
-def _of_start(row: Row) -> str:
+def _of_start(tables: ClusterTables, row: Row) -> str:
     """Say what consumers get from a broker that starts with a file that is wrong, or reads it while it runs."""
-    throw = fate_of(row["code"], row["file"])
+    throw = _throw(tables, row)
     return CATALOGUE[row["code"]].kafka if throw is None else throw.consumers
 
 
-def _step(row: Row) -> str:
+def _step(tables: ClusterTables, row: Row) -> str:
     """Say what to do about a finding: before the start where a start goes wrong at it."""
-    throw = fate_of(row["code"], row["file"])
+    throw = _throw(tables, row)
     return CATALOGUE[row["code"]].next if throw is None else throw.step
 
 

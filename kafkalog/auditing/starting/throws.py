@@ -67,8 +67,7 @@ HARMFUL: Final = frozenset({Fate.EXITS, Fate.OFFLINE, Fate.UNSERVED, Fate.STRAY,
 
 _CONSUMERS: Final = {
     Fate.EXITS: "Nothing from this broker: it does not start.",
-    Fate.OFFLINE: "Nothing of all partitions in this log directory: the broker takes it offline, and does not start at"
-    " all where its metadata log is in it.",
+    Fate.OFFLINE: "Nothing of all partitions in this log directory: the broker takes it offline.",
     Fate.UNSERVED: "Nothing of the partitions in this log directory, which get no leader, or get one late.",
     Fate.STRAY: "Nothing of what is here: at its next start the broker puts the directory aside as -stray and begins an"
     " empty one in its place.",
@@ -123,6 +122,10 @@ class Throw(NamedTuple):
             return exists(finding.file) and self.reads(home, finding)
         except UnreadableError:
             return False
+
+    def beside_metadata_log(self) -> Throw:
+        """Return the row in the log directory that has the metadata log, without which no broker goes on."""
+        return self._replace(fate=Fate.EXITS) if self.fate is Fate.OFFLINE else self
 
     @property
     def consumers(self) -> str:
