@@ -238,7 +238,7 @@ class _NewerMarkers:
     """
 
     def __init__(self, opened: Iterable[OpenTransaction]) -> None:
-        self._producers = np.unique(np.array([one.producer_id for one in opened], np.int64))
+        self._producers = np.array(sorted({one.producer_id for one in opened}), np.int64)
         self._epochs = np.full(len(self._producers), NONE)
 
     def add(self, columns: Columns) -> None:

@@ -239,10 +239,10 @@ def test_a_transaction_that_the_cut_left_open_is_said_to_be_cut(tmp_path: Path) 
     assert f"is a bundle; audit it first: kafkalog txn-audit -o AUDIT {bundle}" in report.err
 
 
-def test_a_bundle_on_standard_input_is_refused_with_what_works() -> None:
+def test_a_bundle_on_standard_input_is_refused_with_what_works(tmp_path: Path) -> None:
     """It can't be read twice, and a next step would have no name."""
     for command in ("txn-audit", "redact", "collect"):
-        ended = kafkalog(command, "-", "-o", "out.ndjson" if command == "txn-audit" else "out")
+        ended = kafkalog(command, "-", "-o", "out.ndjson" if command == "txn-audit" else "out", cwd=tmp_path)
 
         assert ended.status == 2
         assert "> bundle.tar.zst, and name that" in ended.err
