@@ -11,7 +11,8 @@ from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import iso, many, offset_range, producer_name
+from kafkalog.kafka.transaction_state import NO_TIMEOUT
+from kafkalog.quantities import age, iso, many, offset_range, producer_name
 
 __all__ = [
     "AUDIT",
@@ -264,7 +265,7 @@ SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what 
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, stop."
 ASK: Final = (
     "Ask the running broker for CurrentTransactionStartOffset of producer {producer}: None says that it ended, {first}"
-    " for good that it hangs (tools of Kafka 3.0 and newer, brokers from 2.8 on)."
+    " also after {wait} that it hangs (tools of Kafka 3.0 and newer, brokers from 2.8 on)."
 )
 HANGS: Final = (
     "If it stays at {first}: save {records} of {who} at {at}, then end it (kafka-transactions.sh abort"
@@ -332,7 +333,7 @@ def ask_steps(every: list[Open]) -> list[Step]:
         facts = {
             "producer": row["producer_id"], "first": row["first_offset"], "who": one.who,
             "records": many(row["records"] or 0, "record"), "at": offset_range(row["first_offset"], row["last_offset"]),
-            "discards": ": the abort discards what was committed" if one.is_committed else "",
+            "discards": ": the abort discards what was committed" if one.is_committed else "", "wait": _longest(one),
         }  # fmt: skip
         steps.append(Step.running(ASK.format(**facts), PRODUCERS, *of_place))
         if row["records"]:
@@ -340,6 +341,14 @@ def ask_steps(every: list[Open]) -> list[Step]:
             filters, place = ((), ()) if len(every) == 1 else ((*of_place, *which), saved)
             steps.append(Step.saving(HANGS.format(**facts), *filters, place=place))
     return steps
+
+
+def _longest(one: Open) -> str:
+    """Say after which time the coordinator would have ended a transaction that it knows."""
+    timeout = None if one.decided.begun is None else one.decided.begun["timeout_ms"]
+    if timeout is None or timeout == NO_TIMEOUT:
+        return "15 min, the longest timeout by default"
+    return f"its timeout of {age(timeout)}"
 
 
 def _why_it_holds(one: Open) -> str:
