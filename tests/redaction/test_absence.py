@@ -13,9 +13,8 @@ from kafkalog.redaction import NameChoice, RedactionChoice, redact
 from official import CORPUS, cases, of_corpus
 from planted import InReal, Planted, left_of
 
-_KAFKAS = re.compile(
-    "consumer|transaction|checkpoint|compress"
-)  # what clients' names and the broker's own have in common
+# What clients' names and the broker's own have in common, as of cleaner-offset-checkpoint.
+_KAFKAS = re.compile("consumer|transaction|checkpoint|compress|-offset-")
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.exhaustive) for seed in range(1, 20))])
