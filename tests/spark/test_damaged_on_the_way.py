@@ -43,7 +43,7 @@ def _run(spark: SparkSession, root: Path, folder: Path, *, damaged: int) -> Bulk
 def test_a_scan_that_is_damaged_before_it_is_judged(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The job fails and says so; what the same command then does is told in test_bulk_nights.py."""
+    """The job fails and says so; test_bulk_nights.py has what the same command does then."""
     monkeypatch.setattr(kept_scans, "LEAST_BYTES", 1)
     monkeypatch.setattr(scan_tasks, "scan", small_pieces.Scan())
     root = broker(tmp_path)

@@ -92,7 +92,7 @@ def test_tables_are_written_to_a_store(
 def test_a_store_that_fails_ends_no_job(
     spark: SparkSession, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
-    """What can't be read is told, each segment once, and the audit is not complete; what can be read is judged."""
+    """Each segment that can't be read has one finding, and the audit is incomplete; the others are judged."""
     data = FIXTURES / "v2.8-hanging" / "data"
     uri = store.upload(data, "broker")
     store.name_to(monkeypatch)

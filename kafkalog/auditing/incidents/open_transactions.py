@@ -344,11 +344,11 @@ def ask_steps(every: list[Open]) -> list[Step]:
 
 
 def _longest(one: Open) -> str:
-    """Say after which time the coordinator would have ended a transaction that it knows."""
+    """Say after what a transaction that the coordinator knows has ended; one of two-phase commit has no timeout."""
     timeout = None if one.decided.begun is None else one.decided.begun["timeout_ms"]
-    if timeout is None or timeout == NO_TIMEOUT:
-        return "15 min, the longest timeout by default"
-    return f"its timeout of {age(timeout)}"
+    if timeout == NO_TIMEOUT:
+        return "its owner has ended it"
+    return "15 min, the longest timeout by default" if timeout is None else f"its timeout of {age(timeout)}"
 
 
 def _why_it_holds(one: Open) -> str:

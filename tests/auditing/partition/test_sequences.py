@@ -209,7 +209,7 @@ def test_cleaning_excuses_a_break(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("after", [data(2, 2), data(2, 1, epoch=1)], ids=["of the same epoch", "of the next epoch"])
 def test_missing_offsets_explain_missing_sequences(tmp_path: Path, after: Batch) -> None:
-    """Where a gap is told, a note has the sequences that it held: those of a new epoch begin with 0."""
+    """A note beside a gap says which sequences are missing in it; those of a new epoch begin with 0."""
     log = write_segments(tmp_path / "t-0", [data(0, 0), after])
 
     assert (_told_of(log), _told_of(log, "note")) == ([], ["sequence-broken"])
