@@ -47,7 +47,7 @@ __all__ = [
     "check_report",
     "check_rows",
     "columns_option",
-    "existing_directory",
+    "existing_place",
     "findings_option",
     "form_of",
     "format_option",
@@ -128,10 +128,10 @@ def _patterns_of_uris(_ctx: click.Context, _param: click.Parameter, paths: tuple
     return tuple(path for given in paths for path in (expand(given) if is_remote(given) else (given,)))
 
 
-def existing_directory(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
-    """Take a directory that is there, or a URI. Raises BadParameter."""
+def existing_place(_ctx: click.Context, _param: click.Parameter, path: str) -> str:
+    """Take a path where something is, or a URI. Raises BadParameter."""
     if not is_remote(path):
-        PathOrUri(exists=True, file_okay=False).convert(path, _param, _ctx)
+        PathOrUri(exists=True).convert(path, _param, _ctx)
     return path
 
 

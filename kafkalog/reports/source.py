@@ -24,6 +24,7 @@ from kafkalog.files.ledger import note_refusal
 from kafkalog.files.opening import confine, read_small
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.transaction_state import TransactionState
+from kafkalog.log_dirs.archives import is_archive
 from kafkalog.provenance import PROVENANCE, SUCCESS, VERDICT
 from kafkalog.quantities import iso, many
 from kafkalog.segments.file_rows import finding_rows
@@ -384,8 +385,9 @@ class WrittenAudit:
         self.answer, self.fine, self.noted = None, "", False
         self._folder = folder = str(folder).rstrip("/") or "/"
         confine(folder)
-        if is_bundle(folder):
-            raise UnreadableError(f"{folder}: is a bundle; audit it first: kafkalog {_COMMAND} -o AUDIT {folder}")
+        evidence = "a bundle" if is_bundle(folder) else "an archive" if is_archive(folder) else ""
+        if evidence:
+            raise UnreadableError(f"{folder}: is {evidence}; audit it first: kafkalog {_COMMAND} -o AUDIT {folder}")
         if not is_file(f"{folder}/{SUCCESS}"):
             raise UnreadableError(f"{folder}: has no {SUCCESS}, so it is not the whole output of an audit")
         self._files, self._others, self.run = _files(folder)

@@ -238,6 +238,12 @@ def test_a_transaction_that_the_cut_left_open_is_said_to_be_cut(tmp_path: Path) 
     assert report.status == 3
     assert f"is a bundle; audit it first: kafkalog txn-audit -o AUDIT {bundle}" in report.err
 
+    packed = tmp_path / "b.tar.zst"
+    assert kafkalog("collect", *line, "-o", packed, data).status == 0
+    report = kafkalog("report", packed)
+    assert report.status == 3
+    assert f"is an archive; audit it first: kafkalog txn-audit -o AUDIT {packed}" in report.err
+
 
 def test_a_bundle_on_standard_input_is_refused_with_what_works(tmp_path: Path) -> None:
     """It can't be read twice, and a next step would have no name."""

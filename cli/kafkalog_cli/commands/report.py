@@ -11,7 +11,7 @@ import click
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
-    existing_directory,
+    existing_place,
     findings_option,
     full_option,
     output_options,
@@ -29,7 +29,7 @@ __all__ = ["report"]
 
 
 @click.command("report", cls=GroupedCommand)
-@click.argument("audit", callback=existing_directory, metavar="AUDIT")
+@click.argument("audit", callback=existing_place, metavar="AUDIT")
 @showing_options(
     findings_option, full_option, tz_option, output_options("Write to this file.", folders=False),
     forms=[form for form in FORMS.values() if form.report is not None],
