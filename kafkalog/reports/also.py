@@ -112,7 +112,7 @@ _LABELS: Final = {"takeover": "fenced", "timeout": "timed out", "administrator":
 _SAID: Final = {
     "takeover": "another producer took over this transactional id",
     "timeout": "open for longer than its timeout, so the coordinator aborted it",
-    "administrator": "aborted by a foreign marker, which is legal: the coordinator had not committed it",
+    "administrator": "aborted by a foreign marker; that undid no commit: the coordinator had not committed it",
 }
 
 
@@ -142,7 +142,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
             its = _its_records(row, here)
             names = f"{who}{times}"
             if row["cause"] == "administrator":
-                names = f"{who}{when}: {its} aborted by a foreign marker, legal"
+                names = f"{who}{when}: {its} ended by a foreign abort marker; that undid no commit"
             yield Line(label, f"{who}{when}: {may}{said}; {its}", number, names)
 
 
@@ -206,6 +206,8 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
     who = one.name if one.name is not None else f"producer {one.producer_id}"
     if one.name in told:
         who = f"{who} (its newest transaction)" if one.since_ms is not None else f"a newer transaction of {who}"
+    places = [f"{topic}-{partition}" for topic, partition in (part.place for part in one.data)]
+    shortest = f"{who} in {listed(places, len(places))}" if places else who
     where = ", ".join(_extent(part, starts.get(part.place, 0)) for part in one.data[:_NAMES]) or "with no records here"
     if len(one.data) > _NAMES:
         where += f" and {len(one.data) - _NAMES} more partitions"
@@ -213,7 +215,7 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
     who, when = f"{who} {where}", f"since {iso(since)}"
     if one.since_ms is None:
         begun = f"begun after {STATE_TOPIC} was copied"
-        return Line("open", f"{who} {when}; {begun}", 1, f"{who} ({begun})")
+        return Line("open", f"{who} {when}; {begun}", 1, shortest)
     old, limit, shortly = "", "", ""
     if ends is not None and ends >= since:
         old = f"{age(ends - since)} old"
@@ -225,7 +227,7 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
         limit = shortly = f"timeout {age(one.timeout_ms)}{within}"
     said = ", ".join(filter(None, (f"{who} {when}", old and f"{old} where the files end", limit)))
     short = ", ".join(filter(None, (old, shortly)))
-    return Line("open", said, 1, f"{who} ({short})" if short else who)
+    return Line("open", said, 1, f"{shortest} ({short})" if short else shortest)
 
 
 def _extent(part: OpenData, log_start: int) -> str:

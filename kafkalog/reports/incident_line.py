@@ -71,7 +71,10 @@ def in_words(row: Row) -> str:
         return "odd batches"
     if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
         return f"consumers may be stopped ({row['cause']})".replace("-", " ")
-    return f"{row['kind']} ({cause_said(row)})".replace("-", " ")
+    said = f"{row['kind']} ({cause_said(row)})".replace("-", " ")
+    fates = {part["fate"] for part in row.get("parts") or ()}
+    decided = f", {fates.pop()}" if row["kind"] == "copy-skewed" and fates in ({"committed"}, {"aborted"}) else ""
+    return f"{said}{decided}"
 
 
 def cause_said(row: Row) -> str:
@@ -137,7 +140,13 @@ def _where(some: Sequence[Row]) -> str:
     if len(some) == 1 and some[0]["first_offset"] is not None:
         first, last = some[0]["first_offset"], some[0]["last_offset"]
         where += f" from offset {first} on" if last is None else f" {offset_range(first, last)}"
+    elif len(some) == 1 and 1 < len(parts := some[0].get("parts") or ()) <= _PARTS:
+        where = ", ".join(_part_in(part) for part in parts)
     return where
+
+
+def _part_in(part: Mapping[str, Any]) -> str:
+    return f"{part['topic']}-{part['partition']} {offset_range(part['first_offset'], part['last_offset'])}"
 
 
 def _who(some: Sequence[Row]) -> str:
@@ -180,7 +189,8 @@ def _behind(some: Sequence[Row]) -> str:
 def _waiting(some: Sequence[Row]) -> str:
     """Return how many offsets wait where read_committed consumers stop."""
     waits = sum(row.get("offsets_waiting") or 0 for row in some)
-    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}" if waits else ""
+    own = ", its own" if len(some) == 1 and waits <= (some[0]["records"] or 0) else ""
+    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}{own}" if waits else ""
 
 
 def _groups(some: Sequence[Row]) -> str:

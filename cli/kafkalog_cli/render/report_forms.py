@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+import shlex
 import textwrap
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Any, BinaryIO, Final
 
 from kafkalog.auditing.incidents import Verdict, groups_said, lost_said, worst_first
@@ -48,7 +50,7 @@ _LABEL: Final = 12
 
 _TITLE: Final = 10  # before what follows the first line of a title
 
-_LEAST: Final = 3  # rows of what else happened: a heading, and how many lines there are
+_FEW: Final = 5  # rows of what else happened that are better one line: two of them are no more than a heading
 
 _EVENTS: Final = 8  # of an incident: the first and the last ones
 
@@ -128,7 +130,9 @@ def _each_step(
 
 
 def _in_brief(said: str) -> str:
-    """Return a step that saves or ends something with what is skipped or lost in two words."""
+    """Return a step that saves or ends something with what it loses in two words, and a question without its asides."""
+    if said.startswith("Ask "):
+        return re.sub(r" \([^()]*\)", "", said)
     what, _, loses = said.partition(": ")
     skipped = re.search("skip ([0-9]+ records?)", loses)
     brief = {"loses nothing": "loses nothing", "discards": "committed", "truncates": "its start truncates it"}
@@ -177,32 +181,74 @@ def _listed(rows: Sequence[Row], *, moments: TimesOfDay, sheet: Sheet) -> list[s
 def _on_screen(
     rows: Sequence[Row], also: Sequence[Line], told: str, room: int, *, moments: TimesOfDay, sheet: Sheet
 ) -> Iterator[str]:  # fmt: skip
-    """Yield what fits into some rows of a terminal: a line for each of several incidents, the worst one, and what else
-    happened. The proof is left out first, then the words of what else happened, then some of what to do.
+    """Yield what fits into some rows of a terminal: a line for each of several incidents, one whole, and what else is.
 
-    `told` is the verdict's sentence.
+    The proof is left out first, then the words of what else happened and all of it but how much there is, and only then
+    some of what to do. `told` is the verdict's sentence.
     """
     listed = _listed(rows, moments=moments, sheet=sheet) if len(rows) > 1 else []
     others = [_also(some, moments.zone, moments, sheet) for some in (also, _shortly(also))]
+    at = _urgent(rows)
     stories = [
-        ["", *incident_lines(rows[0], 1, moments=moments, sheet=sheet, told=told, proof=proof)]
+        ["", *incident_lines(rows[at], at + 1, moments=moments, sheet=sheet, told=told, proof=proof)]
         for proof in (True, False) if rows
     ]  # fmt: skip
     listed = cut(listed, room, sheet)
     room -= sheet.rows(listed)
     yield from listed
+    same = _same_steps(rows, at, sheet)
     for story in stories or [[]]:
         for other in others:
-            if sheet.rows([*story, *other]) <= room:
-                yield from (*story, *other)
+            if sheet.rows([*story, *same, *other]) <= room:
+                yield from (*story, *same, *other)
                 return
-    for left in (room // 2, _LEAST):  # an incident's title comes before what else happened
-        other = cut(others[-1], left, sheet)
-        space = room - sheet.rows(other)
-        story = _brief(rows[0], told, space, named=bool(listed), moments=moments, sheet=sheet) if rows else []
-        if story or not rows:
-            break
-    yield from (*story, *other)
+    labels = _labels(also, sheet)
+    space = room - sheet.rows(labels)
+    story = _brief(rows[at], at + 1, told, space, named=bool(listed), moments=moments, sheet=sheet) if rows else []
+    left = room - sheet.rows(story)
+    if sheet.rows([*same, *labels]) <= left:
+        story, left = [*story, *same], left - sheet.rows(same)
+    yield from story
+    yield from others[-1] if sheet.rows(others[-1]) <= left else cut(others[-1], left, sheet) if left > _FEW else labels
+
+
+def _urgent(rows: Sequence[Row]) -> int:
+    """Return which incident is told: the worst one, but what is put right downstream waits for what stops consumers.
+
+    That is of errors alone: a doubt is no reason.
+    """
+    worst = rows[0]["kind"] if rows else ""
+    stops = (at for at, row in enumerate(rows) if row["kind"] == "consumers-stopped" and row["severity"] == "error")
+    return next(stops, 0) if worst in _DOWNSTREAM else 0
+
+
+_DOWNSTREAM: Final = frozenset({"transaction-torn", "wrong-fate"})
+
+
+def _same_steps(rows: Sequence[Row], at: int, sheet: Sheet) -> list[str]:
+    """Say of each incident whose steps are those of another one with what its commands have in their place."""
+    lines = []
+    for number, row in enumerate(rows, 1):
+        if number == at + 1 or (theirs := _in_place(rows[at], row)) is None:
+            continue
+        lines += wrapped(escape(f"as {at + 1}, of {theirs}"), f"{number:>2} ", " " * _INDENT, sheet)
+    return lines
+
+
+def _in_place(told: Row, row: Row) -> str | None:
+    """Return whose an incident is, and what its commands have where another one's have others; None if more differs."""
+    mine, theirs = ([shlex.split(step["command"] or "") for step in one["next_steps"] or ()] for one in (told, row))
+    shapes = ([[word for word in words if word.startswith("-")] for words in one] for one in (mine, theirs))
+    if not mine or next(shapes) != next(shapes):
+        return None
+    options: dict[str, None] = {}
+    for words in theirs:
+        for option, value in pairwise(words):
+            if option.startswith("--") and not value.startswith("-") and option != "--bootstrap-server":
+                options[f"{option} {shlex.quote(value)}"] = None
+    return (
+        f"{', '.join(row['transactional_ids'] or map('producer {}'.format, row['producer_ids']))}: {' '.join(options)}"
+    )
 
 
 def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: Sheet) -> list[str]:
@@ -212,6 +258,15 @@ def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: 
         text = (moments or TimesOfDay(zone)).prose(escape(line.text))
         said += wrapped(text, f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), sheet)
     return said
+
+
+def _labels(lines: Sequence[Line], sheet: Sheet) -> list[str]:
+    """Say in one line of what kinds the lines of what else happened are, and how many of each."""
+    counts: Counter[str] = Counter()
+    for line in lines:
+        counts[line.label] += line.counts
+    said = ", ".join(f"{label} ({number:,})" if number else label for label, number in counts.items() if label)
+    return ["", *wrapped(f"Also: {said}: --full", "", "  ", sheet)] if said else []
 
 
 def _shortly(lines: Sequence[Line]) -> list[Line]:
@@ -228,30 +283,30 @@ _NAMING: Final = frozenset({"since", "where", "who", "groups"})
 
 
 def _brief(
-    row: Row, told: str, room: int, *, named: bool, moments: TimesOfDay, sheet: Sheet
+    row: Row, number: int, told: str, room: int, *, named: bool, moments: TimesOfDay, sheet: Sheet
 ) -> list[str]:  # fmt: skip
     """Return an incident's title and as many of its steps as there is room for, and how to see more.
 
     Where it is not `named` by a line of its own, its names are here; whose each part is stands here always.
     """
-    head = ["", *_head(row, " 1", moments=moments, sheet=sheet, told=told)]
+    head = ["", *_head(row, f"{number:>2}", moments=moments, sheet=sheet, told=told)]
     before = ""
     for label, text in _facts(row):
         if label in _NAMING and (not named or label == "who"):
             head += _labelled("" if label == before else label, text, moments, sheet)
             before = label
     steps: list[list[str]] = []
-    for short in ((), ("Save ",), ("Save ", "End ")):
+    for short in ((), ("Save ",), ("Save ", "End ", "Ask ")):
         steps = list(_each_step(row, moments, sheet, short=short))
         if sheet.rows(lines := [*head, *chain(*steps)]) <= room:
             return lines
     texts = [step["text"] for step in row["next_steps"] or ()]
     verify = next((at for at, text in enumerate(texts) if text.startswith("Verify")), -1)
-    for number in range(len(steps), -1, -1):  # how it is verified stays: it says what becomes of what was saved
-        kept = steps[verify] if number <= verify else []
-        left = len(steps) - number - bool(kept)
-        more = [f"{' ' * _INDENT}… {many(left, 'more step')}: --incident 1"] if left else []
-        lines = [*head, *chain(*steps[:number]), *more, *kept]
+    for some in range(len(steps), -1, -1):  # how it is verified stays: it says what becomes of what was saved
+        kept = steps[verify] if some <= verify else []
+        left = len(steps) - some - bool(kept)
+        more = [f"{' ' * _INDENT}… {many(left, 'more step')}: --incident {number}"] if left else []
+        lines = [*head, *chain(*steps[:some]), *more, *kept]
         if sheet.rows(lines) <= room:
             return lines
     return []

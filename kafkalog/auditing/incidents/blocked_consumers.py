@@ -50,7 +50,7 @@ _LET_END: Final = (
     " leader takes it, also after a start. Do not abort {it}."
 )
 _ENDED: Final = "Verify: CurrentTransactionStartOffset of {whose} is None, once the marker is there."
-_GET: Final = ("{stop}{held}", "They get everything, including {records} of open transactions.")
+_GET: Final = ("{stop}{held}", "They get everything, including these {records}.")
 
 # By the code of the findings, and in what a cause differs from the others of its code.
 _WORDS: Final = {
@@ -225,8 +225,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
     if words == "transaction-hanging":
         incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(every, alone=True)]
     if not is_proved(incident.certainty) and words in _ASKED:
-        copy_first = incident.kind == "copy-skewed"
-        incident.steps = [*[COPY_AGAIN] * copy_first, *ask_steps(every), *[COPY_AGAIN] * (not copy_first)]
+        incident.steps = ask_steps(tables, every)
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time
@@ -280,7 +279,7 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> st
             incident.events.append(without.event() if decision is None else without.before(decision, what))
     waits = _waits(tables, every)
     incident.offsets_waiting = sum(behind for _, behind in waits.values())
-    return _stop(waits, is_named=len(incident.partitions) == 1)
+    return _stop(every, waits, is_named=len(incident.partitions) == 1)
 
 
 def _undelivered(one: Open) -> int | None:
@@ -332,16 +331,21 @@ def _waits(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, tup
     return at
 
 
-def _stop(at: dict[TopicPartition, tuple[int, int]], *, is_named: bool) -> str:
-    """Say where read_committed consumers stop, and how much waits behind it; the title may have the only partition."""
+def _stop(every: list[Open], at: dict[TopicPartition, tuple[int, int]], *, is_named: bool) -> str:
+    """Say where read_committed consumers stop, and how much waits there; the title may have the only partition."""
     lines = [
-        f"offset {first} of {place}, with {many(waits, 'offset')} behind it" for place, (first, waits) in at.items()
+        f"offset {first}{'' if is_named and len(at) == 1 else f' of {place}'} ({_wait(every, place, waits)})"
+        for place, (first, waits) in at.items()
     ]
-    if len(at) == 1 and is_named:
-        ((first, waits),) = at.values()
-        lines = [f"offset {first}, with {many(waits, 'offset')} behind it"]
     more = f"; and in {len(lines) - EVENTS} more" if len(lines) > EVENTS else ""
     return f"{STOPS} {'; '.join(lines[:EVENTS])}{more}."
+
+
+def _wait(every: list[Open], place: TopicPartition, waits: int) -> str:
+    """Say how many offsets wait in a partition, and whether others than those of the transactions do."""
+    own = sum(one.row["records"] or 0 for one in every if one.place == place)
+    is_all = ", all its own" if waits <= own else ""
+    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}{is_all}"
 
 
 def _words(incident: Incident, every: list[Open]) -> str:
@@ -372,7 +376,8 @@ _OF_CAUSE: Final = {
 def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
     """Say where consumers stop, how much waits, since when, and since when a decided marker is missing."""
     verb = "may stop" if not is_proved(incident.certainty) else "stops" if is_one else "stop"
-    behind = "" if incident.offsets_waiting is None else f", with {many(incident.offsets_waiting, 'offset')} behind it,"
+    waits = incident.offsets_waiting
+    behind = "" if waits is None else f" ({_wait(every, every[0].place, waits)})"
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}{behind}"
     opened = Since.earliest(one.since for one in every if one.since is not None)
     began = "" if opened is None else f" since {opened.words}"

@@ -12,7 +12,7 @@ from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import age, iso, many, offset_range, producer_name
+from kafkalog.quantities import age, iso, listed, many, offset_range, producer_name
 
 __all__ = [
     "AUDIT",
@@ -21,8 +21,8 @@ __all__ = [
     "COPY_AGAIN",
     "DESCRIBE",
     "END",
-    "HANGS",
     "LATER",
+    "OR_COPY_AGAIN",
     "OTHER_BROKERS",
     "PRODUCERS",
     "SAVE",
@@ -176,11 +176,12 @@ DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 OTHER_BROKERS: Final = (AUDIT, "DIR", "OTHER_BROKERS_DIR")
 
 COPY_AGAIN: Final = Step.running(
-    "Copy again, from a stopped broker or a snapshot: this copy cannot prove it.",
+    "Copy again, from a volume snapshot or a broker that can be stopped: this copy cannot prove it.",
     AUDIT,
     "NEW_COPY",
 )
 
+OR_COPY_AGAIN: Final = Step("Or audit another copy, from a volume snapshot or a broker that can be stopped.")
 
 COLLECT_AGAIN: Final = Step("Collect again with a later --offset or --until, or without: the bundle was cut there.")
 
@@ -265,11 +266,17 @@ SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what 
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, stop."
 ASK: Final = (
     "Ask the running broker for CurrentTransactionStartOffset of producer {producer}: None says that it ended, {first}"
-    " also after {wait} that it hangs (tools of Kafka 3.0 and newer, brokers from 2.8 on)."
+    " {later} that it hangs (with tools of Kafka 3.0 or newer)."
 )
-HANGS: Final = (
-    "If it stays at {first}: save {records} of {who} at {at}, then end it (kafka-transactions.sh abort"
-    " there){discards}."
+ASK_TOO: Final = "Ask the same of producer {producer} in {place}: {first}{later} that it hangs."
+SAVE_FIRST: Final = "Only if it hangs: save {records} of {who}; this loses nothing."
+END_ONLY: Final = (
+    "Only then end it (kafka-transactions.sh abort --topic {topic} --partition {partition} --start-offset"
+    " {first}): read_committed consumers skip {records}{discards}."
+)
+END_EACH: Final = Step(
+    "Only then end what hangs (kafka-transactions.sh abort with these topics, partitions and offsets): read_committed"
+    " consumers skip its records."
 )
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
 END_TOO: Final = (
@@ -279,6 +286,10 @@ LATER: Final = (
     " No decision is undone: the coordinator's {decision} was of the transaction before, whose marker is in the log."
 )
 VERIFY: Final = "Verify: the check now says None for what was ended. Write again what was saved, where it is wanted."
+
+
+_LONGEST_MS: Final = 900_000  # transaction.max.timeout.ms by default
+_MORE_MS: Final = 60_000  # in which a coordinator ends what has timed out, and clocks may differ
 
 
 def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
@@ -323,32 +334,51 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
     return steps
 
 
-def ask_steps(every: list[Open]) -> list[Step]:
+def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
     """Return how to ask the brokers whether transactions hang, which files cannot decide, and what to do if they do."""
-    steps = []
-    for one in every[:SHOWN]:
+    steps: list[Step] = []
+    ends: list[Step] = []
+    before = ""
+    shown = every[:SHOWN]
+    for one in shown:
         row = one.row
         of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
-        which = ("--producer-id", row["producer_id"]), ("--offset", f"{row['first_offset']}..{row['last_offset']}")
+        records, later = many(row["records"] or 0, "record"), _later(tables, one)
         facts = {
-            "producer": row["producer_id"], "first": row["first_offset"], "who": one.who,
-            "records": many(row["records"] or 0, "record"), "at": offset_range(row["first_offset"], row["last_offset"]),
-            "discards": ": the abort discards what was committed" if one.is_committed else "", "wait": _longest(one),
+            "producer": row["producer_id"], "first": row["first_offset"], "place": one.place, "records": records,
+            "topic": row["topic"], "partition": row["partition"], "later": later,
+            "discards": ", which were committed: write them again" if one.is_committed else "",
         }  # fmt: skip
-        steps.append(Step.running(ASK.format(**facts), PRODUCERS, *of_place))
+        if steps:
+            facts["later"] = " says" if later == before else f" {later}"
+        steps.append(Step.running((ASK_TOO if steps else ASK).format(**facts), PRODUCERS, *of_place))
+        before = later
         if row["records"]:
-            saved = (row["topic"], row["partition"], row["first_offset"])
-            filters, place = ((), ()) if len(every) == 1 else ((*of_place, *which), saved)
-            steps.append(Step.saving(HANGS.format(**facts), *filters, place=place))
-    return steps
+            ends.append(Step(END_ONLY.format(**facts)))  # no line to paste: most that may hang do not
+    if ends:
+        number = many(sum(one.row["records"] or 0 for one in every), "record")
+        who = listed(dict.fromkeys(one.who for one in every))
+        steps.append(Step.saving(SAVE_FIRST.format(records=number, who=who)))
+    return [*steps, *(ends if len(ends) < 2 else [END_EACH]), OR_COPY_AGAIN]
 
 
-def _longest(one: Open) -> str:
-    """Say after what a transaction that the coordinator knows has ended; one of two-phase commit has no timeout."""
-    timeout = None if one.decided.begun is None else one.decided.begun["timeout_ms"]
+def _later(tables: ClusterTables, one: Open) -> str:
+    """Say from when on a transaction that the broker still has does not end by itself: it began before the files end.
+
+    A decided one has its marker at once; of another that no record names, the longest timeout counts. One of two-phase
+    commit has none.
+    """
+    steps = tables.steps.get(one.row["transactional_id"] or "", ())
+    timeout = max((step["timeout_ms"] or 0 for step in steps), default=0)
     if timeout == NO_TIMEOUT:
-        return "its owner has ended it"
-    return "15 min, the longest timeout by default" if timeout is None else f"its timeout of {age(timeout)}"
+        return "after its owner has ended it says"
+    if one.decided.prepared is not None:
+        timeout, why = 0, "a marker takes no minute"
+    elif timeout:
+        why = f"its timeout of {age(timeout)} is over then"
+    else:
+        timeout, why = _LONGEST_MS, "15 min, the longest timeout by default, are over then"
+    return f"after {iso(max(tables.now, 0) + timeout + _MORE_MS)} ({why}) says"
 
 
 def _why_it_holds(one: Open) -> str:
