@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -30,6 +31,21 @@ def test_a_worker_imports_the_checkout_that_the_test_does(spark: SparkSession) -
     homes = spark.range(0, 2, 1, 2).mapInArrow(_home, "home string").collect()
 
     assert [row.home for row in homes] == [kafkalog.__file__] * 2
+
+
+_OPENED = "from kafkalog_spark.session import open_session; print(open_session().sparkContext.pythonExec)"
+
+
+@pytest.mark.process
+@pytest.mark.usefixtures("needs_spark")
+def test_workers_of_this_machine_run_this_python(tmp_path: Path) -> None:
+    """Also where no master was named, which Spark takes for this machine: the first python3 of PATH lacks kafkalog."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    ended = subprocess.run(
+        [sys.executable, "-c", _OPENED], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+
+    assert ended.stdout.split() == [sys.executable]
 
 
 @pytest.mark.parametrize("asked", ["Linux", "ps", "nobody"])
