@@ -94,7 +94,7 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     context = context_of(session)
     if context is not None:
         context.setLogLevel("WARN")
-        if _is_here(context.master) and "PYSPARK_PYTHON" not in os.environ:
+        if _is_here(context.master or "") and "PYSPARK_PYTHON" not in os.environ:
             context.pythonExec = sys.executable  # not the first python3 of PATH
     return session
 

@@ -18,7 +18,7 @@ from kafkalog.auditing.starting.broker_start import NodeStart, uses_zookeeper, w
 from kafkalog.auditing.starting.next_start import start_of_log
 from kafkalog.auditing.starting.started_logs import StartedLog
 from kafkalog.auditing.starting.throws import row_of_log
-from kafkalog.auditing.topics import NOT_GIVEN, group_rows
+from kafkalog.auditing.topics import NOT_GIVEN, group_rows, placed
 from kafkalog.auditing.transactions import audit_rows, unsettled_rows
 from kafkalog.catalogue import codes_of_story, codes_with
 from kafkalog.catalogue.code import Trait
@@ -266,7 +266,6 @@ class _OfCluster:
         self._release = release
         self._foreseen = foreseen
         self._brokers = Node.of_directories(cluster.nodes)
-        self._told: set[tuple[str | None, TopicPartition]] = set()  # whose directories are here, and are put aside
         self._torn = {finding.file for finding in findings if finding.code == "batch-truncated"}
         self._newest = {log.partition.directory.log: log.partition.newest_broker for log in cluster.logs}
 
@@ -279,13 +278,10 @@ class _OfCluster:
         self._tell_quorum()
         starts = [self._tell_broker(broker) for broker in self._brokers]
         here: defaultdict[TopicPartition, list[Row]] = defaultdict(list)
-        becoming = {one.file for one in self._findings if one.code == "replica-only-aside" and one.needed is None}
         for broker, start in zip(self._brokers, starts, strict=True):
             for home in broker.disks:
                 for directory in home.partitions:
                     row = self._directory(start, home, directory)
-                    if row["what"] == "stray" or directory.log in becoming:
-                        self._told.add((broker.node_id, TopicPartition(directory.topic, directory.partition)))
                     if not directory.suffix and row["what"] not in ("stray", "deleted", "put-aside"):
                         here[TopicPartition(directory.topic, directory.partition)].append(row)
         for place, rows in here.items():
@@ -368,47 +364,45 @@ class _OfCluster:
                 row["message"] += f"; broker {others[0]['node_id']} still has them, and is to be started first"
 
     def _tell_absent(self, metadata: Metadata, here: Mapping[TopicPartition, Sequence[Row]]) -> None:
-        """Tell of partitions that the metadata has and no given directory, or only those that are not in sync."""
+        """Tell of partitions that given brokers are to have and have not, and of those whose leaders are elsewhere."""
+        self._tell_not_given()
+        for one in self._findings:
+            is_absent = one.code == "partition-absent" or (one.code == "replica-only-aside" and one.needed is not None)
+            if is_absent and os.path.dirname(one.file) in {home.path for home in self._cluster.nodes}:
+                self._begins_empty(one, here)
         given, missing = {broker.node_id for broker in self._brokers}, Counter[str]()
-        elsewhere = self._tell_not_given()
-        aside = {
-            (str(one.found), TopicPartition(one.topic or "", one.partition or 0)):
-                f", although {one.file} has its records: rename that to {one.needed} before"
-            for one in self._findings if one.code == "replica-only-aside" and one.needed is not None
-        }  # fmt: skip
-        for topic_id, number in sorted(metadata.partitions):
-            span = metadata.partitions[topic_id, number][-1]
-            topic = metadata.topic_of(topic_id)
-            if span.until is not None or topic is None:
-                continue
-            missing.update(str(one) for one in span.value.replicas if str(one) not in given)
-            name, place = TopicPartition(topic.name, number), {"topic": topic.name, "partition": number}
-            replicas, isr = [str(one) for one in span.value.replicas], {str(one) for one in span.value.isr}
-            rows = here.get(name, ())
-            have = {row["node_id"] for row in rows}
-            is_empty = self._reached(name) == 0
-            left_out = elsewhere | self._told
-            for broker in (one for one in replicas if one in given - have and (one, name) not in left_out):
-                severity = Severity.NOTE if is_empty else Severity.WARNING if rows else Severity.ERROR
-                message = f"{name} has no directory on broker {broker}, and begins empty there"
-                message += aside.get((broker, name), "")
-                if rows and not is_empty:
-                    message += f"; start broker {min(map(str, have))} first, whose log is copied"
-                self._tell("partition", "absent", message, severity, node_id=broker, **place)
+        for name, _, now in placed(metadata):
+            replicas, isr = [str(one) for one in now.replicas], {str(one) for one in now.isr}
+            missing.update(one for one in replicas if one not in given)
+            rows, place = here.get(name, ()), {"topic": name.topic, "partition": name.partition}
             if not given.intersection(replicas):
                 message = (
                     f"{name} is in the metadata; its replicas are on brokers that are not here: {', '.join(replicas)}"
                 )
                 self._tell("partition", "absent", message, Severity.ERROR, **place)
-            elif rows and isr and not isr & have:
+            elif rows and isr and not isr & {row["node_id"] for row in rows}:
                 message = f"{name} has no leader: its replicas in sync are on {', '.join(sorted(isr))}"
                 self._tell("partition", "offline", message, Severity.ERROR, **place)
         for broker, count in missing.items():
             message = f"Broker {broker} is not here, which has {many(count, 'replica')}"
             self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
 
-    def _tell_not_given(self) -> set[tuple[str, TopicPartition]]:
-        """Tell of log directories that were not given; return the broker and the name of each partition in them."""
+    def _begins_empty(self, absent: Finding, here: Mapping[TopicPartition, Sequence[Row]]) -> None:
+        """Tell of a partition without a directory: it begins empty, unless another replica leads, or loses all."""
+        name = TopicPartition(absent.topic or "", absent.partition or 0)
+        is_aside, is_empty = absent.code == "replica-only-aside", absent.offset == 0
+        have = [str(row["node_id"]) for row in here.get(name, ())]
+        severity = Severity.NOTE if is_empty and not is_aside else Severity.WARNING if have else Severity.ERROR
+        message = f"{name} has no directory on broker {absent.found}, and begins empty there"
+        if is_aside:
+            message += f", although {absent.file} has its records: rename that to {absent.needed} before"
+        if have and severity is not Severity.NOTE:
+            message += f"; start broker {min(have)} first, whose log is copied"
+        cells = {"topic": name.topic, "partition": name.partition, "node_id": str(absent.found)}
+        self._tell("partition", "absent", message, severity, **cells)
+
+    def _tell_not_given(self) -> None:
+        """Tell of log directories that were not given, with how many partitions each has."""
         found = [one for one in self._findings if one.code == NOT_GIVEN]
         homes = {node.path for node in self._cluster.nodes}
         partitions: defaultdict[tuple[str, str], set[TopicPartition]] = defaultdict(set)
@@ -421,12 +415,6 @@ class _OfCluster:
             self._tell("broker", "absent", message, Severity.WARNING, node_id=broker)
             without = "with an empty directory in its place the broker does not start, without it nobody reads them"
             self._foreseen.not_given.append(f"{message}: {without}")
-        return {(broker, place) for (broker, _), places in partitions.items() for place in places}
-
-    def _reached(self, place: TopicPartition) -> int | None:
-        """Return the highest offset that a checkpoint has for a partition; None where none names it."""
-        kinds = (rows for node in self._cluster.nodes for rows in node.all_checkpoints.values())
-        return max((rows[place] for rows in kinds if place in rows), default=None)
 
 
 def _read(

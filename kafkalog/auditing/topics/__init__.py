@@ -31,6 +31,7 @@ from kafkalog.auditing.topics.placement import (
     disks_not_given,
     known_as,
     not_given,
+    placed,
     placement_findings,
     settle_misfits,
 )
@@ -73,6 +74,7 @@ __all__ = [
     "metadata_view",
     "not_given",
     "offsets_rows",
+    "placed",
     "placement_findings",
     "policies",
     "settle_misfits",

@@ -17,6 +17,7 @@ from kafkalog.auditing.topics.metadata import Metadata
 from kafkalog.auditing.topics.partition_history import Partition, Span
 from kafkalog.files.recognition import partition_name
 from kafkalog.findings import Finding
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.log_dirs.left_over import end_of_segment
 from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
 from kafkalog.log_dirs.nodes import Node, cloned, misfit, node_number
@@ -30,6 +31,7 @@ __all__ = [
     "disks_not_given",
     "known_as",
     "not_given",
+    "placed",
     "placement_findings",
     "settle_misfits",
 ]
@@ -52,21 +54,26 @@ class Assigned(NamedTuple):
     since: int
 
 
+def placed(metadata: Metadata) -> Iterator[tuple[TopicPartition, str, Partition]]:
+    """Yield the partitions that the metadata has at its end: each with its topic's id, and where it is placed."""
+    for topic_id, number in sorted(metadata.partitions):
+        span, topic = metadata.partitions[topic_id, number][-1], metadata.topic_of(topic_id)
+        if span.until is None and topic is not None:
+            yield TopicPartition(topic.name, number), topic_id, span.value
+
+
 def assigned_to(
     metadata: Metadata, node: int, present: Collection[tuple[str, int]] = ()
 ) -> Iterator[Assigned]:  # fmt: skip
     """Yield the partitions that the metadata assigns to a node at its end, without those that are `present`."""
-    for topic_id, number in sorted(metadata.partitions):
-        spans = metadata.partitions[topic_id, number]
-        span = spans[-1]
-        topic = metadata.topic_of(topic_id)
-        now: Partition = span.value
-        if span.until is not None or topic is None or node not in now.replicas or (topic.name, number) in present:
+    for place, topic_id, now in placed(metadata):
+        if node not in now.replicas or place in present:
             continue
         at = now.replicas.index(node)
         directory = now.directories[at] if at < len(now.directories) else None
         directory = None if directory in _NO_DIRECTORY else directory
-        yield Assigned(topic.name, number, topic_id, directory, _assigned_since(spans, node))
+        since = _assigned_since(metadata.partitions[topic_id, place.partition], node)
+        yield Assigned(*place, topic_id, directory, since)
 
 
 def _is_elsewhere(one: Assigned, directories: Collection[str]) -> bool:
@@ -107,9 +114,9 @@ def settle_misfits(nodes: list[LogDirectory], metadata: Metadata | None) -> None
             node.findings.append(misfit(node, message, node.node_id, str(owner)))
         nodes[at] = replace(node, node_id=str(owner))
     for node, of in cloned(nodes):
-        placed = Counter[str]() if metadata is None else _directories_of(node, metadata)
+        here = Counter[str]() if metadata is None else _directories_of(node, metadata)
         of_placed = Counter[str]() if metadata is None else _directories_of(of, metadata)
-        wrong, other, right = (of, node, of_placed) if placed[node.directory_id or ""] else (node, of, placed)
+        wrong, other, right = (of, node, of_placed) if here[node.directory_id or ""] else (node, of, here)
         right.pop(wrong.directory_id or "", None)
         needed = max(right, key=right.__getitem__, default=None)
         message = (
@@ -132,12 +139,12 @@ def known_as(home: LogDirectory, metadata: Metadata) -> tuple[str | None, int]:
 
     None where that directory has others, too, which are not in this one: then it is another directory.
     """
-    placed = _directories_of(home, metadata)
-    known = max(placed, key=placed.__getitem__, default=None)
+    directories = _directories_of(home, metadata)
+    known = max(directories, key=directories.__getitem__, default=None)
     here = {(one.topic, one.partition) for one in home.partitions}
     number = node_number(home.node_id)
     others = () if known is None or number is None else assigned_to(metadata, number, here)
-    return (None, 0) if known is None or any(one.directory == known for one in others) else (known, placed[known])
+    return (None, 0) if known is None or any(one.directory == known for one in others) else (known, directories[known])
 
 
 def placement_findings(nodes: Sequence[LogDirectory], metadata: Metadata, late: int) -> Iterator[Finding]:
@@ -304,4 +311,6 @@ def _absent(place: str, node: int, absent: Assigned, offset: int | None) -> Find
         f" {iso(absent.since)}, and is missing here. {reached}",
         topic=absent.topic,
         partition=absent.partition,
+        offset=offset,
+        found=node,
     )
