@@ -215,7 +215,7 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
     early = [row for row in skewed if row["parts"] and all(part["fate"] != "unknown" for part in row["parts"])]
     if number := sum(row["transactions"] or 0 for row in early):
         of = "its marker" if number == 1 else "their markers"
-        parts.append(f"{number_of(number, 'decided transaction')} without {of} in this copy")
+        parts.append(f"{number_of(number, 'decided transaction')} without {of} in this copy: ask the broker")
     if len(skewed) > len(early):
         parts.append("files of different moments, which can't tell how some transactions ended")
     if any(row["cause"] == "cut-in-bundle" for row in incidents):

@@ -73,8 +73,11 @@ def in_words(row: Row) -> str:
         return f"consumers may be stopped ({row['cause']})".replace("-", " ")
     said = f"{row['kind']} ({cause_said(row)})".replace("-", " ")
     fates = {part["fate"] for part in row.get("parts") or ()}
-    decided = f", {fates.pop()}" if row["kind"] == "copy-skewed" and fates in ({"committed"}, {"aborted"}) else ""
-    return f"{said}{decided}"
+    is_told = row["kind"] == "copy-skewed" and len(fates) == 1 and not fates.isdisjoint(_SHORT_FATES)
+    return f"{said}, {_SHORT_FATES[fates.pop()]}" if is_told else said
+
+
+_SHORT_FATES: Final = {"committed": "committed", "aborted": "aborted", "unknown": "undecided"}
 
 
 def cause_said(row: Row) -> str:
@@ -115,7 +118,7 @@ def parts_said(row: Row, said: str = "") -> list[str]:
 
     A partition that was `said` is not named again.
     """
-    parts = row.get("parts") or ()
+    parts = _joined(row.get("parts") or ())
     if len({part["producer_id"] for part in parts}) < 2:
         return []
     lines = []
@@ -128,6 +131,23 @@ def parts_said(row: Row, said: str = "") -> list[str]:
         fate = _FATES.get(part["fate"], part["fate"])
         lines.append(f"{who}: {'' if place in said else f'{place} '}{where}, {what}{fate}")
     return [*lines, f"and {len(parts) - _PARTS} more: --full"] if len(parts) > _PARTS else lines
+
+
+def _joined(parts: Sequence[Row]) -> list[dict[str, Any]]:
+    """Return the parts with those of one producer and fate as one where an offset follows the other."""
+    joined: list[dict[str, Any]] = []
+    for part in parts:
+        last = joined[-1] if joined else None
+        if (
+            last is not None
+            and all(last[name] == part[name] for name in ("topic", "partition", "producer_id", "fate"))
+            and (last["last_offset"] or -2) + 1 == part["first_offset"]
+            and None not in (last["records"], part["records"])
+        ):
+            last |= {"last_offset": part["last_offset"], "records": last["records"] + part["records"]}
+        else:
+            joined.append(dict(part))
+    return joined
 
 
 _FATES: Final = {"none": "nothing was decided", "unknown": "how it ended is not known"}

@@ -12,7 +12,7 @@ from io import BytesIO
 from itertools import chain, islice, pairwise
 from typing import Any, BinaryIO, Final
 
-from kafkalog.auditing.incidents import Verdict, groups_said, lost_said, worst_first
+from kafkalog.auditing.incidents import WITH_TOOLS, Verdict, groups_said, lost_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
@@ -132,7 +132,7 @@ def _each_step(
 def _in_brief(said: str) -> str:
     """Return a step that saves or ends something with what it loses in two words, and a question without its asides."""
     if said.startswith("Ask "):
-        return re.sub(r" \([^()]*\)", "", said)
+        return said.replace(WITH_TOOLS, "")
     what, _, loses = said.partition(": ")
     skipped = re.search("skip ([0-9]+ records?)", loses)
     brief = {"loses nothing": "loses nothing", "discards": "committed", "truncates": "its start truncates it"}
@@ -196,42 +196,51 @@ def _on_screen(
     listed = cut(listed, room, sheet)
     room -= sheet.rows(listed)
     yield from listed
-    same = _same_steps(rows, at, sheet)
+    same = _same_steps(rows, at, moments, sheet)
     for story in stories or [[]]:
         for other in others:
             if sheet.rows([*story, *same, *other]) <= room:
                 yield from (*story, *same, *other)
                 return
-    labels = _labels(also, sheet)
-    space = room - sheet.rows(labels)
-    story = _brief(rows[at], at + 1, told, space, named=bool(listed), moments=moments, sheet=sheet) if rows else []
-    left = room - sheet.rows(story)
-    if sheet.rows([*same, *labels]) <= left:
-        story, left = [*story, *same], left - sheet.rows(same)
-    yield from story
-    yield from others[-1] if sheet.rows(others[-1]) <= left else cut(others[-1], left, sheet) if left > _FEW else labels
+    shortest, brief = _labels(also, sheet), []
+    ways = ((same, shortest), (same, []), ([], shortest), ([], []))
+    for kept, labels in ways if rows else ways[:1]:
+        space = room - sheet.rows([*labels, *kept])
+        brief = _brief(rows[at], at + 1, told, space, named=bool(listed), moments=moments, sheet=sheet) if rows else []
+        if brief and not any(_MORE_STEPS in line for line in brief):
+            brief += kept
+            break
+    left = room - sheet.rows(brief)
+    yield from brief
+    if sheet.rows(others[-1]) <= left:
+        yield from others[-1]
+    else:
+        yield from cut(others[-1], left, sheet) if left > _FEW else labels
 
 
 def _urgent(rows: Sequence[Row]) -> int:
     """Return which incident is told: the worst one, but what is put right downstream waits for what stops consumers.
 
-    That is of errors alone: a doubt is no reason.
+    So does a damaged range in which no group stands. That is of errors alone: a doubt is no reason.
     """
-    worst = rows[0]["kind"] if rows else ""
     stops = (at for at, row in enumerate(rows) if row["kind"] == "consumers-stopped" and row["severity"] == "error")
-    return next(stops, 0) if worst in _DOWNSTREAM else 0
+    return next(stops, 0) if rows and _can_wait(rows[0]) else 0
+
+
+def _can_wait(row: Row) -> bool:
+    return row["kind"] in _DOWNSTREAM or (row["kind"] == "records-unreadable" and not row.get("groups"))
 
 
 _DOWNSTREAM: Final = frozenset({"transaction-torn", "wrong-fate"})
 
 
-def _same_steps(rows: Sequence[Row], at: int, sheet: Sheet) -> list[str]:
+def _same_steps(rows: Sequence[Row], at: int, moments: TimesOfDay, sheet: Sheet) -> list[str]:
     """Say of each incident whose steps are those of another one with what its commands have in their place."""
     lines = []
     for number, row in enumerate(rows, 1):
         if number == at + 1 or (theirs := _in_place(rows[at], row)) is None:
             continue
-        lines += wrapped(escape(f"as {at + 1}, of {theirs}"), f"{number:>2} ", " " * _INDENT, sheet)
+        lines += wrapped(moments.prose(escape(f"as {at + 1}, of {theirs}")), f"{number:>2} ", " " * _INDENT, sheet)
     return lines
 
 
@@ -246,9 +255,12 @@ def _in_place(told: Row, row: Row) -> str | None:
         for option, value in pairwise(words):
             if option.startswith("--") and not value.startswith("-") and option != "--bootstrap-server":
                 options[f"{option} {shlex.quote(value)}"] = None
-    return (
-        f"{', '.join(row['transactional_ids'] or map('producer {}'.format, row['producer_ids']))}: {' '.join(options)}"
-    )
+    who = ", ".join(row["transactional_ids"] or map("producer {}".format, row["producer_ids"]))
+    after, said = (_AFTER.findall(" ".join(step["text"] for step in one["next_steps"])) for one in (row, told))
+    return f"{who}: {' '.join(options)}{f' ({after[0]})' if after and after != said else ''}"
+
+
+_AFTER: Final = re.compile(r"after \d{4}-\S+Z")
 
 
 def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: Sheet) -> list[str]:
@@ -289,11 +301,11 @@ def _brief(
 
     Where it is not `named` by a line of its own, its names are here; whose each part is stands here always.
     """
-    head = ["", *_head(row, f"{number:>2}", moments=moments, sheet=sheet, told=told)]
+    head = title = ["", *_head(row, f"{number:>2}", moments=moments, sheet=sheet, told=told)]
     before = ""
     for label, text in _facts(row):
         if label in _NAMING and (not named or label == "who"):
-            head += _labelled("" if label == before else label, text, moments, sheet)
+            head = [*head, *_labelled("" if label == before else label, text, moments, sheet)]
             before = label
     steps: list[list[str]] = []
     for short in ((), ("Save ",), ("Save ", "End ", "Ask ")):
@@ -305,11 +317,14 @@ def _brief(
     for some in range(len(steps), -1, -1):  # how it is verified stays: it says what becomes of what was saved
         kept = steps[verify] if some <= verify else []
         left = len(steps) - some - bool(kept)
-        more = [f"{' ' * _INDENT}… {many(left, 'more step')}: --incident {number}"] if left else []
-        lines = [*head, *chain(*steps[:some]), *more, *kept]
-        if sheet.rows(lines) <= room:
-            return lines
+        more = [f"{' ' * _INDENT}… {many(left, _MORE_STEPS)}: --incident {number}"] if left else []
+        for above in (head, title):  # whose each part is stands before some of what to do is left out
+            if sheet.rows(lines := [*above, *chain(*steps[:some]), *more, *kept]) <= room:
+                return lines
     return []
+
+
+_MORE_STEPS: Final = "more step"
 
 
 def _facts(row: Row) -> Iterator[tuple[str, str]]:
@@ -331,6 +346,8 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
     ]
     if parts:
         yield from (("who", line) for line in parts)
+    elif all(who) and len(row["transactional_ids"]) == len(row["producer_ids"]) == 1:
+        yield "who", f"{who[0]} ({who[1]})"
     elif any(who):
         yield "who", "; ".join(filter(None, who))
     elif row["kind"] in ("records-lost", "records-unreadable") and row["partitions"]:
@@ -608,7 +625,8 @@ def report_of(told: Told, *, findings: bool = False) -> Report:
         return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
     of_audit = "transactions" in source.tables
     if report.drawn and of_audit:
-        return replace(report, more=f"More: {_OF_INCIDENTS.format(1 if len(report.drawn) == 1 else 2)}")
+        number = 1 if len(report.drawn) == 1 or _urgent(report.drawn) else 2
+        return replace(report, more=f"More: {_OF_INCIDENTS.format(number)}")
     return replace(report, more=f"More: {_MORE.format('transactions' if of_audit else 'files')}")
 
 

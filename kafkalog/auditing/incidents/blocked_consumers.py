@@ -40,7 +40,7 @@ from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import iso, listed, many, offset_range
+from kafkalog.quantities import age, iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
 __all__ = ["Blocked", "blocked", "describe", "let_end", "not_given", "stable_offsets", "stopped"]
@@ -211,7 +211,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         decided="decided" if not is_one else f"decided to {'commit' if one.decided.committed else 'abort'}",
         broker="" if without is None or without.leader is None else f": start broker {without.leader}, which led it",
         now=iso(tables.now),
-        ended=_ended(every),
+        ended=_ended(tables, every),
         has="has" if is_one else "have",
         open_for=_open_for(tables, one),
         stop=stop,
@@ -357,14 +357,19 @@ def _words(incident: Incident, every: list[Open]) -> str:
     return "prepared" if code == "transaction-overdue" and _is_prepared(every) else str(code)
 
 
-def _ended(every: list[Open]) -> str:
+def _ended(tables: ClusterTables, every: list[Open]) -> str:
     """Say what the coordinator decided of transactions whose markers may not have been copied, and of one when."""
     committed = sum(one.is_committed for one in every)
     if len(every) == 1:
-        return f"{'committed' if committed else 'aborted'}{every[0].decided.at()}"
+        decision = every[0].decided.prepared
+        left = 0 if decision is None else tables.now - decision["last_update_timestamp_ms"]
+        late = f", {age(left)} before the files end (long for a marker, unless the copy took so long)"
+        return f"{'committed' if committed else 'aborted'}{every[0].decided.at()}{late if left >= _LONG_MS else ''}"
     each = ((committed, "committed"), (len(every) - committed, "aborted"))
     return f"decided ({', '.join(f'{number} {word}' for number, word in each if number)})"
 
+
+_LONG_MS: Final = 10_000  # that no marker takes while brokers talk to each other
 
 _OF_CAUSE: Final = {
     ("transaction-pending", "no-leader"),

@@ -28,6 +28,7 @@ __all__ = [
     "SAVE",
     "SAVE_DECIDED",
     "VERIFY",
+    "WITH_TOOLS",
     "Decided",
     "Open",
     "abort_steps",
@@ -264,20 +265,21 @@ PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-
 SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
 SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, stop."
+WITH_TOOLS: Final = " (with tools of Kafka 3.0 or newer)"
 ASK: Final = (
     "Ask the running broker for CurrentTransactionStartOffset of producer {producer}: None says that it ended, {first}"
-    " {later} that it hangs (with tools of Kafka 3.0 or newer)."
+    f" {{later}} that it hangs{WITH_TOOLS}."
 )
 ASK_TOO: Final = "Ask the same of producer {producer} in {place}: {first}{later} that it hangs."
 SAVE_FIRST: Final = "Only if it hangs: save {records} of {who}; this loses nothing."
 END_ONLY: Final = (
-    "Only then end it (kafka-transactions.sh abort --topic {topic} --partition {partition} --start-offset"
-    " {first}): read_committed consumers skip {records}{discards}."
+    "Only then{unless} end it (kafka-transactions.sh abort {which}): read_committed consumers skip {records}{discards}."
 )
-END_EACH: Final = Step(
-    "Only then end what hangs (kafka-transactions.sh abort with these topics, partitions and offsets): read_committed"
-    " consumers skip its records."
+END_EACH: Final = (
+    "Only then{unless} end what hangs (kafka-transactions.sh abort {which}): read_committed consumers skip its records."
 )
+END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
+UNLESS: Final = ", and not while {who} has its transaction in {where} open, of which these may be,"
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
 END_TOO: Final = (
     "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}.{why}"
@@ -337,10 +339,10 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
 def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
     """Return how to ask the brokers whether transactions hang, which files cannot decide, and what to do if they do."""
     steps: list[Step] = []
-    ends: list[Step] = []
+    ends: list[str] = []
     before = ""
-    shown = every[:SHOWN]
-    for one in shown:
+    facts: dict[str, object] = {}
+    for one in every[:SHOWN]:
         row = one.row
         of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
         records, later = many(row["records"] or 0, "record"), _later(tables, one)
@@ -354,12 +356,25 @@ def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
         steps.append(Step.running((ASK_TOO if steps else ASK).format(**facts), PRODUCERS, *of_place))
         before = later
         if row["records"]:
-            ends.append(Step(END_ONLY.format(**facts)))  # no line to paste: most that may hang do not
+            ends.append(END_WHICH.format(**facts))
     if ends:
         number = many(sum(one.row["records"] or 0 for one in every), "record")
         who = listed(dict.fromkeys(one.who for one in every))
         steps.append(Step.saving(SAVE_FIRST.format(records=number, who=who)))
-    return [*steps, *(ends if len(ends) < 2 else [END_EACH]), OR_COPY_AGAIN]
+        facts["which"], facts["unless"] = " or ".join(ends), _unless(tables, every[0])
+        # No line to paste: most that may hang do not.
+        steps.append(Step((END_ONLY if len(ends) == 1 else END_EACH).format(**facts)))
+    return [*steps, OR_COPY_AGAIN]
+
+
+def _unless(tables: ClusterTables, one: Open) -> str:
+    """Warn of a transaction of the same producer that is open in other partitions: it may be this one."""
+    steps = tables.steps.get(one.row["transactional_id"] or "", ())
+    newest = steps[-1] if steps else None
+    if newest is None or newest["state"] != "ongoing" or not _of(newest, one.row) or _lists(newest, str(one.place)):
+        return ""
+    places = newest["partitions"] or ()
+    return UNLESS.format(who=one.row["transactional_id"], where=listed(places, SHOWN)) if places else ""
 
 
 def _later(tables: ClusterTables, one: Open) -> str:
@@ -372,7 +387,7 @@ def _later(tables: ClusterTables, one: Open) -> str:
     timeout = max((step["timeout_ms"] or 0 for step in steps), default=0)
     if timeout == NO_TIMEOUT:
         return "after its owner has ended it says"
-    if one.decided.prepared is not None:
+    if one.is_committed or one.is_aborted:  # a decision of the transaction before says nothing of this one
         timeout, why = 0, "a marker takes no minute"
     elif timeout:
         why = f"its timeout of {age(timeout)} is over then"
