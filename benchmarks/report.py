@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from goals import Goal
 
-__all__ = ["Result", "facts", "page", "table"]
+__all__ = ["Result", "facts", "page", "table", "updated"]
 
 _MIB = 1 << 20
 
@@ -77,6 +78,46 @@ def page(
         lines = ((line[0], line[1], line[2], *line[4:]) for line in map(_speed_line, formats))
         parts += ["## Row formats, tables, and what is used instead\n", table(head, lines)]
     return "\n".join(parts)
+
+
+def updated(old: str, new: str) -> str:
+    """Put the lines of a page's tables into an earlier page, in place of those of the same name and batches.
+
+    It is about the first table of each section. Lines that the earlier page does not have follow there, and sections
+    at the end; all else stays, what is said of the machine too.
+    """
+    sections = old.rstrip("\n").split("\n## ")
+    places_of = {section.partition("\n")[0]: number for number, section in enumerate(sections)}
+    for section in new.rstrip("\n").split("\n## ")[1:]:
+        at = places_of.get(section.partition("\n")[0])
+        if at is None:
+            sections[-1] += "\n"
+            sections.append(section)
+            continue
+        lines, made = sections[at].split("\n"), section.split("\n")
+        places, fresh = _places(lines), []
+        for name, number in _places(made).items():
+            if name in places:
+                lines[places[name]] = made[number]
+            else:
+                fresh.append(made[number])
+        end = max(places.values(), default=len(lines) - 1) + 1
+        sections[at] = "\n".join([*lines[:end], *fresh, *lines[end:]])
+    return "\n## ".join(sections) + "\n"
+
+
+def _places(lines: Sequence[str]) -> dict[tuple[str, str, int], int]:
+    """Return where the lines of the first table are, by two cells, and how many before have the same."""
+    found: dict[tuple[str, str, int], int] = {}
+    seen: Counter[tuple[str, str]] = Counter()
+    for number, line in enumerate(lines):
+        if line.startswith("| "):
+            name, batches = line.split(" | ")[:2]
+            found[name, batches, seen[name, batches]] = number
+            seen[name, batches] += 1
+        elif found:
+            break
+    return found
 
 
 def _speed_line(one: Result) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Run kafkalog beside its lower bounds and beside kafka-dump-log, and write a table of ratios.
+"""Run kafkalog beside its lower bounds and beside kafka-dump-log, and print a table of ratios.
 
     python benchmarks/run.py --size 256MiB --rounds 5 -o benchmarks/RESULTS.md
     python benchmarks/run.py --size 32MiB --only "headers + CRC" --data benchmarks/data
@@ -47,12 +47,11 @@ from offsets import offsets
 from pages import pages
 from readers import readers
 from replicas import replicas
-from report import Result, facts, page
+from report import Result, facts, page, updated
 from searches import searches
 from shapes import CODECS, Layout, parse_size, size_text
 from transaction_rows import transactions
 
-HERE = Path(__file__).parent
 SMALL = 64 << 10
 COMPARED = 1 << 20
 START_ROUNDS = 20
@@ -326,7 +325,13 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--offsets-size", type=parse_size, default="256MiB", help="of __consumer_offsets, decoded (%(default)s)"
     )
-    parser.add_argument("-o", "--output", type=Path, default=HERE / "RESULTS.md", metavar="FILE")
+    parser.add_argument(
+        "-o",
+        "--output",
+        type=Path,
+        metavar="FILE",
+        help="write here; of a page that is there, only the lines that were measured",
+    )
     arguments = parser.parse_args()
     if arguments.rounds < 1:
         parser.error("--rounds must be 1 or more")
@@ -334,7 +339,7 @@ def _arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure what the arguments ask for, write the page and print it."""
+    """Measure what the arguments ask for, print the page and write it where it is asked for."""
     asked = _arguments()
 
     def wanted(name: str) -> bool:
@@ -368,8 +373,11 @@ def main() -> None:
         rows = bench.formats() if wanted("formats") else []
     machine = [*facts(release), ("rounds", str(asked.rounds))]
     text = page(machine, EXPLANATION, speed, others, outputs, rows)
-    asked.output.write_text(text, encoding="utf-8")
     print(text, end="")
+    if asked.output is not None:
+        if asked.output.exists():
+            text = updated(asked.output.read_text(encoding="utf-8"), text)
+        asked.output.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ class _Run(NamedTuple):
 
 _RUNS = {
     "find --value": _Run(("find", "--value", _ABSENT), FIND_RATE),
+    "find --value-regex": _Run(("find", "--value-regex", rf"{_ABSENT} \d"), FIND_RATE),
     "find --key": _Run(("find", "--key", _ABSENT), FIND_RATE),
     "extract to ndjson": _Run(("extract",), EXTRACT_RATE),
     "extract to csv": _Run(("extract", "--format", "csv"), None),

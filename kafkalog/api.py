@@ -9,13 +9,13 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Final, Literal, TypedDict, TypeVar, Unpack
 
 from kafkalog.answering import AuditRun, DiffRun, ItemsRun, RecordRun, VerifyRun, add_restorable
 from kafkalog.errors import InvalidInputError, UnsupportedError
 from kafkalog.files.limits import Limits
 from kafkalog.narrowing import EVERYTHING, Narrowing
-from kafkalog.queries.reading import Question, listed, when_of
+from kafkalog.queries.reading import Question, listed, number_of, when_of
 from kafkalog.results import Access, Item, OfTable, Progress, Result
 from kafkalog.segments.moment import Moment
 from kafkalog.segments.selection import Selection
@@ -57,6 +57,7 @@ __all__ = [
 ]
 
 PathLike = str | os.PathLike[str]
+_MOST_MINUTES: Final = 525_600  # that copying takes: a year
 Row_co = TypeVar("Row_co", covariant=True)
 
 
@@ -115,8 +116,9 @@ def open(  # noqa: A001  # as gzip's, it is called by its module's name
     given: list[object] = list(paths) if isinstance(paths, Iterable) and not is_one else [paths]
     if not given:
         raise InvalidInputError("no path is given: name log directories, partitions' directories or files")
-    if (how.get("jobs") or 0) < 0:
+    if (number_of("jobs", how.get("jobs")) or 0) < 0:
         raise InvalidInputError("jobs: give a number of processes, 0 for all processors, or None")
+    _refuse_others(how)
     try:
         store = remote_of(remote, remote_layout)
     except LayoutError as error:
@@ -126,6 +128,18 @@ def open(  # noqa: A001  # as gzip's, it is called by its module's name
         how.get("on_progress"), how.get("cancel"), how.get("on_finding"),
     )  # fmt: skip
     return LogDirs(access, Narrowing(listed(topics), _ranges(partitions)))
+
+
+def _refuse_others(how: HowToRead) -> None:
+    """Raise InvalidInputError for what would end a reading in its midst."""
+    limits, cancel = how.get("limits"), how.get("cancel")
+    if limits is not None and not isinstance(limits, Limits):
+        raise InvalidInputError(f"limits: {limits!r} is no kafkalog.Limits")
+    if cancel is not None and not hasattr(cancel, "is_set"):
+        raise InvalidInputError(f"cancel: {cancel!r} is no event, such as a threading.Event")
+    for name in ("on_progress", "on_finding"):
+        if how.get(name) is not None and not callable(how.get(name)):
+            raise InvalidInputError(f"{name}: {how.get(name)!r} cannot be called")
 
 
 def _path(path: object) -> str:
@@ -154,10 +168,14 @@ def _storage(options: dict[str, str | bool] | None) -> Any:
 
 
 def _ranges(partitions: int | range | Sequence[int] | None) -> tuple[range, ...]:
-    numbers = () if partitions is None else (partitions,) if isinstance(partitions, int) else partitions
-    if isinstance(numbers, str) or (numbers == range(0)) or any(type(one) is not int for one in numbers):
+    if isinstance(partitions, range) and partitions:
+        return (partitions,)
+    given: Any = () if partitions is None else partitions
+    numbers: list[object] = list(given) if isinstance(given, Iterable) else [given]
+    if isinstance(partitions, str | range) or any(isinstance(one, bool | None) for one in numbers):
         raise InvalidInputError(f"partitions: {partitions!r} names none: give a number, some, or a range")
-    return (numbers,) if isinstance(numbers, range) else tuple(range(one, one + 1) for one in numbers)
+    found = [number_of("partitions", one) or 0 for one in numbers]
+    return tuple(range(one, one + 1) for one in found)
 
 
 def _one_of(name: str, word: str | None, words: Iterable[str]) -> None:
@@ -235,9 +253,13 @@ class LogDirs:
         """
         from kafkalog.auditing.transactions import AuditOptions
 
-        if copy_minutes < 0:
-            raise InvalidInputError(f"copy_minutes: {copy_minutes} is below 0")
         settings = settings or TransactionSettings()
+        if not (isinstance(copy_minutes, int | float) and 0 <= copy_minutes <= _MOST_MINUTES):
+            raise InvalidInputError(f"copy_minutes: {copy_minutes!r} is no number from 0 to {_MOST_MINUTES:,}")
+        if not isinstance(settings, TransactionSettings):
+            raise InvalidInputError(f"settings: {settings!r} is no kafkalog.TransactionSettings")
+        for name in ("max_timeout_ms", "state_partitions"):
+            number_of(name, getattr(settings, name))
         options = AuditOptions(
             self._access.limits, self._access.jobs, snapshot, round(copy_minutes * 60_000), when_of("now", now),
             settings.max_timeout_ms, settings.state_partitions,
@@ -258,6 +280,7 @@ class LogDirs:
         self._all_of_it("verify")
         _one_of("depth", depth, ("frame", "records"))
         _one_of("hashed", hashed, ("sha256",))
+        rules = () if isinstance(mirror, bool) else listed(mirror)
 
         def run() -> Verification:
             from kafkalog.auditing.verification import VerifyOptions, verify
@@ -267,7 +290,7 @@ class LogDirs:
             if mirror:
                 from kafkalog.queries.mirrors import compare_mirror
 
-                compare_mirror(paths, limits, () if mirror is True else mirror, jobs).add_to(found)
+                compare_mirror(paths, limits, rules, jobs).add_to(found)
             return found
 
         return VerifyResult(VerifyRun(self._access, run), FILES)
@@ -525,4 +548,4 @@ class SpaceResult(WithFindings["rows.SpaceRow"]):
 
 
 def _moment(offset: int | None, time: int | str | None) -> Moment | None:
-    return None if offset is None and time is None else Moment(offset, when_of("time", time))
+    return None if offset is None and time is None else Moment(number_of("offset", offset), when_of("time", time))

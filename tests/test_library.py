@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import duckdb
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -331,6 +332,16 @@ def test_errors_are_one_hierarchy() -> None:
         (lambda logs: logs.find(value_regex="a"), "value_regex is of bytes"),
         (lambda logs: logs.find(value_regex=re.compile("a")), "value_regex is of bytes"),
         (lambda logs: logs.records(offsets=5), "offsets: give the first and the last"),
+        (lambda logs: logs.records(offsets=(5,)), "offsets: give the first and the last"),
+        (lambda logs: logs.records(offsets=("5", None)), "offsets: '5' is no whole number"),
+        (lambda logs: logs.records(header=(b"trace",)), "header: give a name, or a name and a value"),
+        (lambda logs: logs.records(producer_id=1.5), "producer_id: 1.5 is no whole number"),
+        (lambda logs: logs.transactions(offset="5"), "offset: '5' is no whole number"),
+        (lambda logs: logs.audit(now=2**70), "now: .* has more than 64 bits"),
+        (lambda logs: logs.audit(copy_minutes=float("nan")), "copy_minutes: nan is no number from 0"),
+        (lambda logs: logs.audit(settings={"max_timeout_ms": 5}), "is no kafkalog.TransactionSettings"),
+        (lambda logs: logs.audit(settings=kafkalog.TransactionSettings(2.5)), "max_timeout_ms: 2.5 is no whole number"),
+        (lambda logs: logs.verify(mirror=5), "5 is no name"),
         (lambda logs: logs.records(transactional_id=5), "5 is no name"),
         (lambda logs: logs.groups(group=[b"g"]), "b'g' is no name"),
         (lambda logs: logs.extract(view="all"), "view: 'all' is none of read-committed"),
@@ -342,7 +353,11 @@ def test_errors_are_one_hierarchy() -> None:
         (lambda _: kafkalog.open(None), "None is no path"),
         (lambda _: kafkalog.open(HANGING, partitions="1"), "partitions: '1' names none"),
         (lambda _: kafkalog.open(HANGING, partitions=range(3, 3)), r"partitions: range\(3, 3\) names none"),
+        (lambda _: kafkalog.open(HANGING, partitions=[None]), r"partitions: \[None\] names none"),
         (lambda _: kafkalog.open(HANGING, topics=7), "7 is no name"),
+        (lambda _: kafkalog.open(HANGING, limits=5), "limits: 5 is no kafkalog.Limits"),
+        (lambda _: kafkalog.open(HANGING, cancel=True), "cancel: True is no event"),
+        (lambda _: kafkalog.open(HANGING, on_progress=5), "on_progress: 5 cannot be called"),
         (lambda _: kafkalog.open(HANGING, jobs=-1), "jobs: give a number of processes"),
     ],
 )
@@ -350,6 +365,18 @@ def test_wrong_arguments_are_told_before_anything_is_read(asked: Any, words: str
     """As one of the library's errors, and with what goes instead; a type checker finds most of them."""
     with pytest.raises(kafkalog.InvalidInputError, match=words):
         asked(kafkalog.open(HANGING))
+
+
+def test_numbers_may_be_those_of_numpy() -> None:
+    """A cell of a table of ours narrows the next question."""
+    logs = kafkalog.open(HANGING, partitions=np.array([1]))
+    columns = kafkalog.record_columns(HANGING)
+    since, offset, wanted = columns["timestamp"].min(), columns["offset"][9], logs.records().to_pandas()
+    wanted = wanted[(wanted.timestamp_ms >= since) & (wanted.offset >= offset)]
+    asked = logs.records(since=since, offsets=(offset, None))
+
+    assert type(since) is np.int64
+    assert [(one.partition, one.offset) for one in asked] == [(1, one) for one in wanted.offset] != []
 
 
 def test_an_unknown_argument_is_an_error_as_of_any_function() -> None:

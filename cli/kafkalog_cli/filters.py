@@ -217,6 +217,7 @@ class TimedPattern:
     """
 
     def __init__(self, pattern: re.Pattern[bytes], seconds: int | None = None) -> None:
+        self.pattern, self.flags = pattern.pattern, pattern.flags
         self._search = pattern.search
         self._seconds = _MOST_SECONDS if seconds is None else seconds
         self._step = 0  # odd while a value is searched

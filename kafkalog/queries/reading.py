@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import repeat
+from operator import index
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from kafkalog.errors import InvalidInputError
@@ -40,6 +41,7 @@ __all__ = [
     "SelectedBlock",
     "files_of",
     "listed",
+    "number_of",
     "record_columns",
     "selected_blocks",
     "selection_of",
@@ -89,16 +91,18 @@ def selection_of(question: Question) -> Selection:
     if not words <= set(OUTCOMES):
         wrong = ", ".join(sorted(words - set(OUTCOMES)))
         raise InvalidInputError(f"{wrong} is no outcome; these are: {', '.join(OUTCOMES)}, open")
+    if isinstance(header, tuple) and len(header) != 2:
+        raise InvalidInputError("header: give a name, or a name and a value, as (b'trace', b'17')")
     try:
         first, last = question.get("offsets", (None, None))
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise InvalidInputError("offsets: give the first and the last, as (5, 9) or (5, None)") from error
     return Selection(
-        first_offset=first,
-        last_offset=last,
+        first_offset=number_of("offsets", first),
+        last_offset=number_of("offsets", last),
         since_ms=_ms("since", question.get("since")),
         until_ms=_ms("until", question.get("until")),
-        producer_id=question.get("producer_id"),
+        producer_id=number_of("producer_id", question.get("producer_id")),
         key=question.get("key"),
         header=(header, None) if isinstance(header, bytes) else header,
         outcomes=frozenset(words),
@@ -109,10 +113,21 @@ def selection_of(question: Question) -> Selection:
     )
 
 
+def number_of(name: str, number: Any) -> int | None:
+    """Return a whole number of 64 bits, NumPy's too, as an int. Raises InvalidInputError for anything else."""
+    try:
+        found = None if number is None else index(number)
+    except TypeError as error:
+        raise InvalidInputError(f"{name}: {number!r} is no whole number") from error
+    if found is not None and found.bit_length() > 63:
+        raise InvalidInputError(f"{name}: {number} has more than 64 bits")
+    return found
+
+
 def when_of(name: str, time: int | str | None, *, relative: bool = True) -> When | None:
     """Read a time, which may be relative. Raises InvalidInputError for anything else."""
-    if time is None or type(time) is int:
-        return time
+    if time is None or (hasattr(time, "__index__") and not isinstance(time, bool)):
+        return number_of(name, time)
     if not isinstance(time, str):
         raise InvalidInputError(f"{name}: {time!r} is not a time: give ms since 1970 as an int, or ISO-8601 as a str")
     try:

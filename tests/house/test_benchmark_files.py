@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import subprocess
@@ -63,3 +64,17 @@ def test_segments_are_rolled_before_they_outgrow_their_size(tmp_path: Path) -> N
 
 def first_offset(segment: Path) -> int | None:
     return next(iter(kafkalog.batches(segment))).base_offset
+
+
+def test_a_page_of_results_keeps_what_was_not_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines take the place of those of the same name and batches; new ones follow in the first table of the section."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    updated = importlib.import_module("report").updated
+    old = "# R\n\n| a | x |\n\n## Speed\n\n| a | x | 1 |\n| a | x | 2 |\n| b | x | 3 |\n\nSaid.\n\n| a | x | 4 |\n\n## End\n"
+    new = "# R\n\n| a | y |\n\n## Speed\n\n| a | x | 5 |\n| a | x | 6 |\n| c | x | 7 |\n\n## More\n\n| d | x | 8 |\n"
+
+    assert updated(old, new) == (
+        "# R\n\n| a | x |\n\n## Speed\n\n| a | x | 5 |\n| a | x | 6 |\n| b | x | 3 |\n| c | x | 7 |\n\nSaid.\n\n| a | x | 4 |\n\n"
+        "## End\n\n## More\n\n| d | x | 8 |\n"
+    )
+    assert updated(old, old) == old

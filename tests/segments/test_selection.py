@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -9,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+import kafkalog as kafkalog_library
 from handmade import batch, each, one, record, segment
 from invoke import SEGMENT, Row, kafkalog, rows_of
+from kafkalog.segments.selection import literal_of
 from official import FIXTURES
 
 SEGMENTS = {
@@ -152,6 +156,40 @@ def test_a_key(whole: Whole) -> None:
     keys = {row["key"] for row in whole.records if row["key"] and "\0" not in row["key"]}
     for key in [*sorted(keys)[:3], "", "no such key"]:
         check(whole, [f"--key={key}"], everything, lambda row: row["key"] == key, by_record=True)
+
+
+def test_values(whole: Whole) -> None:
+    """What a regular expression or a part of a value means is what a search in each value finds."""
+    path, chance = whole.path, random.Random(7)  # no secret: test data
+    logs = kafkalog_library.open(path, on_finding=lambda _: None)
+    every = list(logs.records(with_outcome=False))
+    values = [one.value for one in every if one.value] or [b"none"]
+    for _ in range(12):
+        value = chance.choice(values)
+        at = chance.randrange(len(value))
+        part, rest = value[at : at + chance.randint(1, 4)], re.escape(value[at + 5 : at + 8])
+        made = chance.choice(
+            (b"%s", b"(?s)%s.", b"(?:%s)+x?", b"(?:%s|0)1?", b"(?:%s)*", b"(?i)%s", b"(?i:%s)", b"^(%s)?")
+        )
+        pattern = re.compile(made % re.escape(part) + chance.choice((b"", b".*", rb"\d+")) + rest)
+        found = logs.records(with_outcome=False, value_regex=pattern)
+        assert list(found) == [one for one in every if one.value is not None and pattern.search(one.value)], pattern
+        assert list(logs.records(with_outcome=False, value=part)) == [
+            one for one in every if part in (one.value or b"")
+        ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "literal"),
+    [
+        (rb"order-\d+ failed", b" failed"), (rb"(card|id)=[0-9]{16}", b"="), (rb"a(?:bcd)+x?", b"bcd"), (rb"(?>abc)", b"abc"),
+        (rb"(?:abc)*", b""), (rb"abc|abd", b"ab"), (rb"(?i)abc", b""), (rb"(?i:abc)d", b"d"), (rb"(?!abc)d", b"d"),
+        (rb"(?x) a b # c", b"ab"), (rb"", b""),
+    ],
+)  # fmt: skip
+def test_the_bytes_of_each_match(pattern: bytes, literal: bytes) -> None:
+    """They are those that Python's parser says no match is without."""
+    assert literal_of(re.compile(pattern)) == literal
 
 
 def test_control_only(whole: Whole) -> None:
