@@ -70,9 +70,8 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     if running is not None:
         return running
     defaults = dict(_ALWAYS)
-    if master is not None and _is_here(master):
-        defaults |= {} if master.startswith("local-cluster") else _ON_ONE_MACHINE
-        os.environ["PYTHONSAFEPATH"] = "1"  # workers import nothing from the folder in which the job was started
+    if master is not None and master.startswith("local") and not master.startswith("local-cluster"):
+        defaults |= _ON_ONE_MACHINE
     builder = SparkSession.builder.appName("kafkalog")
     if master is not None:
         builder = builder.master(master)
@@ -94,14 +93,11 @@ def open_session(master: str | None = None, conf: Mapping[str, str] | None = Non
     context = context_of(session)
     if context is not None:
         context.setLogLevel("WARN")
-        if _is_here(context.master or "") and "PYSPARK_PYTHON" not in os.environ:
-            context.pythonExec = sys.executable  # not the first python3 of PATH
+        if str(context.master).startswith("local"):  # also where nobody named a master
+            python = context.getConf().get("spark.pyspark.python", sys.executable)
+            context.pythonExec = os.environ.get("PYSPARK_PYTHON", python)
+            context.environment["PYTHONSAFEPATH"] = "1"  # nothing is imported from the folder of who started the job
     return session
-
-
-def _is_here(master: str) -> bool:
-    """Say whether a master's workers are processes of this machine."""
-    return master.startswith("local")
 
 
 def _children() -> set[int]:

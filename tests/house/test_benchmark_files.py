@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -19,9 +18,8 @@ GENERATE = ROOT / "benchmarks" / "generate.py"
 
 
 def generated(output: Path, *options: str) -> dict[str, int]:
-    alone = {name: value for name, value in os.environ.items() if name != "PYTHONSAFEPATH"}  # a Spark session sets it
     arguments = [sys.executable, GENERATE, *options, "-o", output]
-    done = subprocess.run(arguments, stdout=subprocess.PIPE, check=True, env=alone)
+    done = subprocess.run(arguments, stdout=subprocess.PIPE, check=True)
     counts: dict[str, int] = json.loads(done.stdout)
     return counts
 

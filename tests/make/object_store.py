@@ -35,10 +35,11 @@ class Request(NamedTuple):
 class ObjectStore:
     """The server and its bucket."""
 
-    def __init__(self, endpoint: str, asked: list[Request], refused: dict[Request, str]) -> None:
+    def __init__(self, endpoint: str, asked: list[Request], refused: dict[Request, str | None]) -> None:
         self.endpoint = endpoint
         self.asked = asked
         self._refused = refused
+        self.is_awake = threading.Event()
 
     def name_to(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the environment of this process name it, with the key of who may read, and no other test's server."""
@@ -77,11 +78,16 @@ class ObjectStore:
             pass
 
     @contextmanager
-    def refusing(self, kind: str, key: str, status: str = "403 Forbidden") -> Iterator[None]:
-        """Answer requests of a kind for keys that begin like this with a status, while inside; nobody tries 403 again."""
+    def refusing(self, kind: str, key: str, status: str | None = "403 Forbidden") -> Iterator[None]:
+        """Answer requests of a kind for keys that begin like this with a status, while inside; nobody tries 403 again.
+
+        Without a status there is no answer while inside.
+        """
         self._refused[Request(kind, key)] = status
+        self.is_awake.clear()
         yield
         self._refused.clear()
+        self.is_awake.set()
 
     @contextmanager
     def counting(self) -> Iterator[Counter[str]]:
@@ -101,14 +107,16 @@ def object_store() -> Iterator[ObjectStore]:
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     application = DomainDispatcherApplication(create_backend_app)
     asked: list[Request] = []
-    refused: dict[Request, str] = {}
+    refused: dict[Request, str | None] = {}
 
     def counted(environment: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:
         request = _request(environment)
         asked.append(request)
         for one, status in refused.items():
             if request.kind == one.kind and request.key.startswith(one.key):
-                start(status, [("Content-Length", "0")])
+                if status is None:
+                    store.is_awake.wait()
+                start(status or "503 Slow Down", [("Content-Length", "0")])
                 return [b""]
         answer: Iterable[bytes] = application(environment, start)
         return answer

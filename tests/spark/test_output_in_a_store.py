@@ -87,18 +87,20 @@ def test_tables_are_written_to_a_store(
         assert in_order([tuple(row[name] for name in TABLES[table].names) for row in rows]) == rows_of(found, table)
 
 
-@pytest.mark.exhaustive  # a store that answers 500 is asked again and again
+@pytest.mark.exhaustive  # a store that fails is asked again and again
+@pytest.mark.parametrize("status", ["500 Internal Server Error", None], ids=["500", "no answer"])
 @pytest.mark.parametrize("failing", ["ledger-1/", ""], ids=["some reads", "all reads"])
 def test_a_store_that_fails_ends_no_job(
-    spark: SparkSession, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
-) -> None:
+    spark: SparkSession, store: ObjectStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    failing: str, status: str | None,
+) -> None:  # fmt: skip
     """Each segment that can't be read has one finding, and the audit is incomplete; the others are judged."""
     data = FIXTURES / "v2.8-hanging" / "data"
     uri = store.upload(data, "broker")
     store.name_to(monkeypatch)
     for name, value in {**ENVIRONMENT, "AWS_ENDPOINT_URL": store.endpoint}.items():
         monkeypatch.setitem(spark.sparkContext.environment, name, value)
-    with store.refusing("GET", f"broker/{failing}", "500 Internal Server Error"):
+    with store.refusing("GET", f"broker/{failing}", status):
         done = run(spark, [uri], tmp_path / "out")
 
     segments = {f"{uri}/{path.relative_to(data)}" for path in data.rglob("*.log")}

@@ -13,6 +13,7 @@ import pytest
 
 import kafkalog
 from kafkalog_spark import session
+from official import FIXTURES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,19 +34,20 @@ def test_a_worker_imports_the_checkout_that_the_test_does(spark: SparkSession) -
     assert [row.home for row in homes] == [kafkalog.__file__] * 2
 
 
-_OPENED = "from kafkalog_spark.session import open_session; print(open_session().sparkContext.pythonExec)"
-
-
-@pytest.mark.process
-@pytest.mark.usefixtures("needs_spark")
-def test_workers_of_this_machine_run_this_python(tmp_path: Path) -> None:
-    """Also where no master was named, which Spark takes for this machine: the first python3 of PATH lacks kafkalog."""
+def test_workers_beside_the_driver_run_its_python(needs_spark: None, tmp_path: Path) -> None:
+    """Where nobody named a master, too: not what PATH has as python3, and nothing of the folder they are started in."""
+    (tmp_path / "python3").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "python3").chmod(0o755)
+    (tmp_path / "numpy.py").write_text("raise SystemExit(4)\n")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYSPARK_")}
+    argv = [sys.executable, "-P", "-m", "kafkalog_cli", "txn-audit", "--engine", "spark"]
     ended = subprocess.run(
-        [sys.executable, "-c", _OPENED], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
+        [*argv, FIXTURES / "v2.3-txn-java-clean" / "data", "-o", "out"], cwd=tmp_path, capture_output=True, text=True,
+        env=environment | {"PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}, check=False, timeout=300,
+    )  # fmt: skip
 
-    assert ended.stdout.split() == [sys.executable]
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith("OK: ")
 
 
 @pytest.mark.parametrize("asked", ["Linux", "ps", "nobody"])
