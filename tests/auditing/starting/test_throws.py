@@ -21,7 +21,7 @@ from invoke import Ended, kafkalog
 from kafkalog import batches
 from kafkalog.auditing.side_files import end_at_start
 from kafkalog.auditing.side_files.end_at_start import next_offset
-from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, fate_of, restorable, starting_page
+from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, restorable, row_of_file, starting_page
 from kafkalog.auditing.starting.started_logs import Said, StartedLog
 from kafkalog.auditing.starting.throws import row_of_log
 from kafkalog.log_dirs.log_directory import open_log_directory
@@ -68,7 +68,7 @@ def test_each_row_has_evidence_of_which_it_is_said(row: Throw) -> None:
     case = CODE_CASES[row.codes[0]].made
     command = case.command if evidence_of(row) is case.make else ("verify", "data")
     ended = made(evidence_of(row), *command, "--format", "ndjson")
-    found = [one for one in ended.table("findings") if fate_of(one["code"], one["file"]) is row]
+    found = [one for one in ended.table("findings") if row_of_file(one["code"], one["file"]) is row]
 
     assert found, row.kafka_place
     told = [one for one in ended.table("incidents") if found[0]["id"] in one["findings"]]
@@ -170,10 +170,10 @@ def test_each_row_has_evidence_or_says_why_it_is_not_seen() -> None:
 def test_a_release_may_not_have_a_row() -> None:
     """Abandoned moves are ended by a start from 3.7 on."""
     file = "data/t-0.00-future"
-    assert [fate_of("future-beside-current", file, release) is None for release in ((3, 6), (3, 7), (4, 4))] == [
+    assert [row_of_file("future-beside-current", file, release) is None for release in ((3, 6), (3, 7), (4, 4))] == [
         True, False, False,
     ]  # fmt: skip
-    assert fate_of("future-beside-current", file) is not None
+    assert row_of_file("future-beside-current", file) is not None
 
 
 ID = "topic_id: ai5f8P94SIOCJLJLai5f8P"
