@@ -127,6 +127,24 @@ OF_LOGS: dict[str, Maker] = {
 }
 
 
+@pytest.mark.parametrize(("file", "word"), [("leader-epoch-checkpoint", "DAMAGED"), ("unknown-checkpoint", "OK")])
+def test_a_small_file_at_which_a_broker_stops_is_an_error(file: str, word: str, tmp_path: Path) -> None:
+    """The finding is a warning; a file that no start reads changes nothing."""
+    copied(SMALL, written(f"data/{OF_SMALL}/{file}", "0\n3\n0 0\n"))(tmp_path)
+    ended = kafkalog("verify", "data", "--format", "ndjson", cwd=tmp_path)
+
+    starts = [one["severity"] for one in ended.table("incidents") if one["kind"] == "start-goes-wrong"]
+    assert starts == ["error"] * (word == "DAMAGED")
+    assert kafkalog("verify", "data", cwd=tmp_path).text.startswith(word)
+
+
+def test_records_that_the_metadata_log_lacks_are_not_offered() -> None:
+    """No line dumps offsets that are lost."""
+    text = made(CODE_CASES["metadata-head-missing"].made.make, "verify", "data").text
+    assert "does not start" in text
+    assert "dump --print-data-log" not in text
+
+
 def test_a_future_replica_where_the_metadata_has_the_log_becomes_the_log(tmp_path: Path) -> None:
     """In the other log directory the start cuts it to an empty log: ``replica-only-aside`` has that case."""
     CODE_CASES["directory-not-given"].alike.make(tmp_path)
