@@ -712,9 +712,9 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
             "auditing/starting/test_restorable.py",
         ),
         Mutant(
-            "auditing/starting/broker_start.py:why_not",
-            "if len(offline) == len(node.disks):",
-            "if len(offline) != len(node.disks):",
+            "auditing/starting/throws.py:fate_of",  # of `why_not`
+            "if len(offline) < len(node.disks):",
+            "if len(offline) >= len(node.disks):",
             "auditing/starting/test_restorable.py",
         ),
         Mutant(
@@ -732,7 +732,7 @@ MUTANTS: Final[dict[str, tuple[Mutant, ...]]] = {
     ),
     "At what does a start of a broker stop, or drop what is here?": (
         Mutant(
-            "auditing/starting/throws.py:fate_of",
+            "auditing/starting/throws.py:row_of_file",
             "if one.strikes(code, file, release, at)",
             "if not one.strikes(code, file, release, at)",
             "auditing/starting/test_throws.py",

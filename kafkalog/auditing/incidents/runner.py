@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
@@ -14,7 +13,7 @@ from kafkalog.auditing.incidents.open_transactions import AUDIT, COLLECT_AGAIN, 
 from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.auditing.incidents.standing import take_groups
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
-from kafkalog.auditing.starting import HARMFUL, Fate, Throw, fate_of
+from kafkalog.auditing.starting import HARMFUL, Fate, Throw, row_of_file
 from kafkalog.auditing.transactions import Audit, audit_batches, audit_rows
 from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import KindWords
@@ -188,10 +187,8 @@ def _key(tables: ClusterTables, row: Row) -> tuple[object, ...]:
 
 def _throw(tables: ClusterTables, row: Row) -> Throw | None:
     """Return what a start makes of the file that a finding is about."""
-    throw = fate_of(row["code"], row["file"])
-    metadata_logs = tables.replicas.get(TopicPartition(METADATA_TOPIC, 0), ()) if throw is not None else ()
-    is_beside = any(row["file"].startswith(f"{os.path.dirname(one['log'])}/") for one in metadata_logs)
-    return throw.beside_metadata_log() if throw is not None and is_beside else throw
+    metadata_logs = tables.replicas.get(TopicPartition(METADATA_TOPIC, 0), ())
+    return row_of_file(row["code"], row["file"], metadata_logs=[one["log"] for one in metadata_logs])
 
 
 def _kind(tables: ClusterTables, row: Row) -> KindWords:
@@ -206,6 +203,9 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     kind, cause, certainty = (str(part) for part in key[:3])
     subject = _subject(tables, kind, rows)
     incident = tables.incident(kind, cause, subject, rows, certainty)
+    if kind == "start-goes-wrong" and is_proved(incident.certainty):
+        throws = (_throw(tables, row) for row in rows)
+        incident.severity = max([incident.severity, *(throw.severity for throw in throws if throw is not None)])
     if any(row["offset"] is not None for row in rows):
         incident.reach((row["offset"] for row in rows), (row[name] for row in rows for name in _OFFSETS))
     incident.events = [Event.of(row)._replace(what=_message(tables, row)) for row in rows[:EVENTS]]

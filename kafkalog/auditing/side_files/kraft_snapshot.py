@@ -146,7 +146,7 @@ def _wrong(path: str, epoch: int | None) -> str:
     epochs: set[int] = set()
     for chunk in segment_chunks(path):
         if damage := [one for one in chunk.findings if one.severity is not Severity.NOTE]:
-            return f"it is damaged: {damage[0].message}"
+            return f"the snapshot is damaged: {damage[0].message}"
         for row in range(chunk.heads.count):
             base = chunk.heads.cell(buffers.BASE_OFFSET, row)
             if base != offset:
@@ -157,9 +157,9 @@ def _wrong(path: str, epoch: int | None) -> str:
         return f"the file name has epoch {epoch}, but a batch has epoch {min(epochs - {epoch})}"
     types = [control.type for _, _, control in control_records(path, on_finding=lambda _: None)]
     if not types or types[0] != ControlType.SNAPSHOT_HEADER:
-        return "it does not begin with a SNAPSHOT_HEADER"
+        return "the snapshot does not begin with a SNAPSHOT_HEADER"
     if types[-1] != ControlType.SNAPSHOT_FOOTER:
-        return "it does not end with a SNAPSHOT_FOOTER: its end is missing"
+        return "the snapshot does not end with a SNAPSHOT_FOOTER: its end is missing"
     return ""
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from kafkalog.auditing.starting.broker_start import Release, release_of
 from kafkalog.auditing.starting.next_start import NextStart, start_of_log
 from kafkalog.auditing.starting.restorable import AnswerWithReasons, CanGoOn, Restorable, judge_restorable
-from kafkalog.auditing.starting.throws import HARMFUL, THROWS, Fate, Throw, fate_of, starting_page
+from kafkalog.auditing.starting.throws import HARMFUL, THROWS, Fate, Throw, row_of_file, starting_page
 
 __all__ = [
     "HARMFUL",
@@ -20,9 +20,9 @@ __all__ = [
     "Release",
     "Restorable",
     "Throw",
-    "fate_of",
     "judge_restorable",
     "release_of",
+    "row_of_file",
     "start_of_log",
     "starting_page",
 ]

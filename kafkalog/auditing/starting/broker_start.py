@@ -11,10 +11,9 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from kafkalog.auditing.starting.throws import Fate, Release, fate_of, seen_in
+from kafkalog.auditing.starting.throws import Fate, Release, Struck, fate_of
 from kafkalog.errors import UnreadableError, UnsupportedError
 from kafkalog.files.directories import exists
-from kafkalog.files.names import METADATA_TOPIC
 from kafkalog.findings import Finding
 from kafkalog.segments.readers import read_properties
 
@@ -64,55 +63,13 @@ def why_not(
 
     Follows KafkaRaftServer, MetaPropertiesEnsemble and LogManager.
     """
-    struck = list(_struck(node, findings, release))
-    reasons = [text for fate, _, text in struck if fate is Fate.EXITS]
-    reasons += _of_release(node, metadata, release)
-    offline = _by_home(struck, Fate.OFFLINE)
-    if len(offline) == len(node.disks):
-        reasons += offline.values()
-        offline = {}
-    else:  # no node goes on without its metadata log
-        reasons += [
-            f"its metadata log is in a directory that goes offline: {offline[home.home]}"
-            for home in node.disks
-            if home.home in offline and any(one.topic == METADATA_TOPIC for one in home.partitions)
-        ]
-    return NodeStart(list(dict.fromkeys(reasons)), offline, _by_home(struck, Fate.UNSERVED))
+    struck = fate_of(node, findings, release)
+    reasons = [one.why for one in struck if one.fate is Fate.EXITS] + list(_of_release(node, metadata, release))
+    return NodeStart(list(dict.fromkeys(reasons)), _by_home(struck, Fate.OFFLINE), _by_home(struck, Fate.UNSERVED))
 
 
-def _by_home(struck: Iterable[tuple[Fate, str, str]], fate: Fate) -> dict[str, str]:
-    found: dict[str, str] = {}
-    for of, home, text in struck:
-        if of is fate:
-            found.setdefault(home, text)
-    return found
-
-
-def _struck(
-    node: Node, findings: Iterable[Finding], release: Release | None
-) -> Iterator[tuple[Fate, str, str]]:  # fmt: skip
-    """Yield what rows of the table make of a node's directories: the fate, the directory, and why."""
-    for home in node.disks:
-        if home.alone:
-            path = home.path
-            yield (
-                Fate.EXITS,
-                home.home,
-                f"only the partition's directory {path} was given, not the log directory around it",
-            )
-        else:
-            yield from ((Fate.EXITS, home.home, text) for text in seen_in(home))
-    seen = set[tuple[str, str]]()
-    for finding in findings:
-        at = next((one for one in node.disks if _is_below(finding.file, one.home)), None)
-        throw = None if at is None else fate_of(finding.code, finding.file, release, (at, finding))
-        if at is not None and throw is not None and (finding.code, finding.file) not in seen:
-            seen.add((finding.code, finding.file))
-            yield throw.fate, at.home, f"{finding.file}: {finding.message}"
-
-
-def _is_below(path: str, home: str) -> bool:
-    return path == home or path.startswith(home if home.endswith("/") else f"{home}/")
+def _by_home(struck: Iterable[Struck], fate: Fate) -> dict[str, str]:
+    return {one.home: one.why for one in reversed(list(struck)) if one.fate is fate}  # the first one of each
 
 
 def _of_release(node: Node, metadata: Metadata | None, release: Release | None) -> Iterator[str]:

@@ -6,7 +6,7 @@ A row is about evidence: codes of findings, in files of some names. The page doc
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from enum import Enum
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -24,6 +24,7 @@ from kafkalog.kafka.checkpoint import java_int, java_uuid, partition_metadata
 if TYPE_CHECKING:
     from kafkalog.auditing.starting.started_logs import Said, StartedLog
     from kafkalog.log_dirs.log_directory import LogDirectory, PartitionDirectory
+    from kafkalog.log_dirs.nodes import Node
 
 __all__ = [
     "HARMFUL",
@@ -33,8 +34,8 @@ __all__ = [
     "Release",
     "Throw",
     "fate_of",
+    "row_of_file",
     "row_of_log",
-    "seen_in",
     "starting_page",
 ]
 
@@ -83,7 +84,7 @@ class Throw(NamedTuple):
     `codes` are those of the findings that show it, `names` patterns of the file's name, none for any. What no finding
     is about `of_home` sees in a log directory: it says what. `of_log` says what becomes of a partition's directory,
     and `what` is the word of ``restorable`` for it. `reads` says whether a start reads what a finding is about; without
-    it each start does. `unseen` says why a row has none of these.
+    it each start does. `unseen` says why a row has none of these, and `because` what a start goes on without elsewhere.
     """
 
     kafka_place: str
@@ -101,6 +102,7 @@ class Throw(NamedTuple):
     of_log: Callable[[StartedLog], Said | None] | None = None
     what: str = ""
     unseen: str = ""
+    because: str = ""
 
     def strikes(self, code: str, file: str, release: Release | None, at: tuple[LogDirectory, Finding] | None) -> bool:
         """Say whether a finding about a file is of this row, in a release; None stands for the newest one.
@@ -123,9 +125,10 @@ class Throw(NamedTuple):
         except UnreadableError:
             return False
 
-    def beside_metadata_log(self) -> Throw:
-        """Return the row in the log directory that has the metadata log, without which no broker goes on."""
-        return self._replace(fate=Fate.EXITS) if self.fate is Fate.OFFLINE else self
+    @property
+    def severity(self) -> Severity:
+        """Say how severe an incident of the row is at least: an error where a broker or a log directory stops."""
+        return Severity.ERROR if self.fate in (Fate.EXITS, Fate.OFFLINE) else Severity.NOTE
 
     @property
     def consumers(self) -> str:
@@ -464,20 +467,62 @@ def row_of_log(log: StartedLog) -> tuple[Throw, Said]:
     raise AssertionError("the last row is of any log")
 
 
-def fate_of(
-    code: str, file: str, release: Release | None = None, at: tuple[LogDirectory, Finding] | None = None
-) -> Throw | None:
+def row_of_file(
+    code: str, file: str, release: Release | None = None, at: tuple[LogDirectory, Finding] | None = None,
+    metadata_logs: Iterable[str] = (),
+) -> Throw | None:  # fmt: skip
     """Return the first row that a finding about a file is of, None where a start does nothing about it.
 
-    What is missing is judged by its directory.
+    What is missing is judged by its directory. No broker goes on without the log directory of its metadata log.
+    """
+    row = next((one for one in THROWS if one.strikes(code, file, release, at)), None)
+    if row is None or row.fate is not Fate.OFFLINE:
+        return row
+    if not any(_is_below(file, os.path.dirname(one)) for one in metadata_logs):
+        return row
+    return row._replace(fate=Fate.EXITS, because="its metadata log is in a directory that goes offline: ")
+
+
+class Struck(NamedTuple):
+    """What a start makes of one of a node's log directories, and what shows it."""
+
+    fate: Fate
+    home: str
+    why: str
+
+
+def fate_of(node: Node, findings: Iterable[Finding], release: Release | None) -> list[Struck]:
+    """Return what a start makes of a node's log directories; `findings` are all of the verification.
+
+    No broker goes on without a log directory.
 
     Follows KafkaRaftServer, LogManager and LogLoader; each row names the class that it follows.
     """
-    return next((one for one in THROWS if one.strikes(code, file, release, at)), None)
+    struck = [Struck(Fate.EXITS, home.home, why) for home in node.disks for why in _seen_in(home)]
+    metadata_logs = [one.log for home in node.disks for one in home.partitions if one.topic == METADATA_TOPIC]
+    of_files: dict[tuple[str, str], Struck] = {}  # the first one of each code and file
+    for finding in findings:
+        at = next((one for one in node.disks if _is_below(finding.file, one.home)), None)
+        row = None if at is None else row_of_file(finding.code, finding.file, release, (at, finding), metadata_logs)
+        if at is not None and row is not None:
+            said = f"{row.because}{finding.file}: {finding.message}"
+            of_files.setdefault((finding.code, finding.file), Struck(row.fate, at.home, said))
+    struck += of_files.values()
+    offline = {one.home for one in struck if one.fate is Fate.OFFLINE}
+    if len(offline) < len(node.disks):
+        return struck
+    return [one._replace(fate=Fate.EXITS) if one.fate is Fate.OFFLINE else one for one in struck]
 
 
-def seen_in(home: LogDirectory) -> Iterator[str]:
+def _is_below(path: str, home: str) -> bool:
+    return path == home or path.startswith(home if home.endswith("/") else f"{home}/")
+
+
+def _seen_in(home: LogDirectory) -> Iterator[str]:
     """Yield what a log directory's own names show of rows at which a broker stops."""
+    if home.alone:
+        yield f"only the partition's directory {home.path} was given, not the log directory around it"
+        return
     for row in THROWS:
         yield from () if row.of_home is None else row.of_home(home)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from invoke import in_full, kafkalog
-from kafkalog.auditing.starting import fate_of
+from kafkalog.auditing.starting import row_of_file
 from official import FIXTURES, materialize
 from verified import serious, verified
 
@@ -166,7 +166,7 @@ def test_a_version_that_old_brokers_refuse_is_told(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("version: 0", "version: 1"))
 
     assert [finding.code for finding in serious(verified(root))] == ["version-unknown"]
-    fates = [fate_of("version-unknown", str(path), release) for release in ((3, 6), (3, 7), None)]
+    fates = [row_of_file("version-unknown", str(path), release) for release in ((3, 6), (3, 7), None)]
     assert [fate is not None for fate in fates] == [True, False, False]
 
 

@@ -21,7 +21,7 @@ from invoke import Ended, kafkalog
 from kafkalog import batches
 from kafkalog.auditing.side_files import end_at_start
 from kafkalog.auditing.side_files.end_at_start import next_offset
-from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, fate_of, restorable, starting_page
+from kafkalog.auditing.starting import HARMFUL, THROWS, Throw, restorable, row_of_file, starting_page
 from kafkalog.auditing.starting.started_logs import Said, StartedLog
 from kafkalog.auditing.starting.throws import row_of_log
 from kafkalog.log_dirs.log_directory import open_log_directory
@@ -68,7 +68,7 @@ def test_each_row_has_evidence_of_which_it_is_said(row: Throw) -> None:
     case = CODE_CASES[row.codes[0]].made
     command = case.command if evidence_of(row) is case.make else ("verify", "data")
     ended = made(evidence_of(row), *command, "--format", "ndjson")
-    found = [one for one in ended.table("findings") if fate_of(one["code"], one["file"]) is row]
+    found = [one for one in ended.table("findings") if row_of_file(one["code"], one["file"]) is row]
 
     assert found, row.kafka_place
     told = [one for one in ended.table("incidents") if found[0]["id"] in one["findings"]]
@@ -127,6 +127,24 @@ OF_LOGS: dict[str, Maker] = {
 }
 
 
+@pytest.mark.parametrize(("file", "word"), [("leader-epoch-checkpoint", "DAMAGED"), ("unknown-checkpoint", "OK")])
+def test_a_small_file_at_which_a_broker_stops_is_an_error(file: str, word: str, tmp_path: Path) -> None:
+    """The finding is a warning; a file that no start reads changes nothing."""
+    copied(SMALL, written(f"data/{OF_SMALL}/{file}", "0\n3\n0 0\n"))(tmp_path)
+    ended = kafkalog("verify", "data", "--format", "ndjson", cwd=tmp_path)
+
+    starts = [one["severity"] for one in ended.table("incidents") if one["kind"] == "start-goes-wrong"]
+    assert starts == ["error"] * (word == "DAMAGED")
+    assert kafkalog("verify", "data", cwd=tmp_path).text.startswith(word)
+
+
+def test_records_that_the_metadata_log_lacks_are_not_offered() -> None:
+    """No line dumps offsets that are lost."""
+    text = made(CODE_CASES["metadata-head-missing"].made.make, "verify", "data").text
+    assert "does not start" in text
+    assert "dump --print-data-log" not in text
+
+
 def test_a_future_replica_where_the_metadata_has_the_log_becomes_the_log(tmp_path: Path) -> None:
     """In the other log directory the start cuts it to an empty log: ``replica-only-aside`` has that case."""
     CODE_CASES["directory-not-given"].alike.make(tmp_path)
@@ -170,10 +188,10 @@ def test_each_row_has_evidence_or_says_why_it_is_not_seen() -> None:
 def test_a_release_may_not_have_a_row() -> None:
     """Abandoned moves are ended by a start from 3.7 on."""
     file = "data/t-0.00-future"
-    assert [fate_of("future-beside-current", file, release) is None for release in ((3, 6), (3, 7), (4, 4))] == [
+    assert [row_of_file("future-beside-current", file, release) is None for release in ((3, 6), (3, 7), (4, 4))] == [
         True, False, False,
     ]  # fmt: skip
-    assert fate_of("future-beside-current", file) is not None
+    assert row_of_file("future-beside-current", file) is not None
 
 
 ID = "topic_id: ai5f8P94SIOCJLJLai5f8P"
