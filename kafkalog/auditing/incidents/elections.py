@@ -398,7 +398,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
                 )
             )  # fmt: skip
     if hanging and is_proved(incident.certainty):
-        steps += abort_steps(hanging)
+        steps += abort_steps(tables, hanging)
     for there in together[:SHOWN]:
         if there.forks:
             steps += _go_on(tables, there)

@@ -273,7 +273,7 @@ def _incident(tables: ClusterTables, together: Sequence[Loss]) -> Incident:
     incident.steps = _steps(tables, incident, together, hanging)
     if is_of_coordinator(first.place) and not (first.spared or incident.kept_in):
         say_of_coordinator(tables, incident, [loss.place for loss in together])
-        incident.steps += abort_steps(hanging) if all(map(_is_sure, hanging)) else []
+        incident.steps += abort_steps(tables, hanging) if all(map(_is_sure, hanging)) else []
     return incident
 
 
@@ -468,7 +468,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
                           f" {when}."))  # fmt: skip
         steps += around_gap(tables, first.place, first.places)
     if hanging and all(map(_is_sure, hanging)):
-        steps += abort_steps(hanging)
+        steps += abort_steps(tables, hanging)
     return steps
 
 

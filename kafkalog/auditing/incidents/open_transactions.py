@@ -22,7 +22,6 @@ __all__ = [
     "DESCRIBE",
     "END",
     "HANGS",
-    "LATER",
     "OTHER_BROKERS",
     "PRODUCERS",
     "SAVE",
@@ -271,17 +270,31 @@ HANGS: Final = (
     "If it stays at {first}: save {records} of {who} at {at}, then end it (kafka-transactions.sh abort"
     " there){discards}."
 )
-END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
+END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}."
 END_TOO: Final = (
-    "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}.{why}"
+    "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}."
 )
-LATER: Final = (
-    " No decision is undone: the coordinator's {decision} was of the transaction before, whose marker is in the log."
+VERIFY: Final = "Verify: the check now says None for what was ended.{again}"
+
+# Whether what was saved has to be written again: whoever wrote it counts on what its coordinator committed.
+COMMITTED: Final = " Write again what was committed."
+WITHOUT: Final = (
+    " Write {them} again: {who} committed at {time} without this partition, so its owner believes {them} written."
 )
-VERIFY: Final = "Verify: the check now says None for what was ended. Write again what was saved, where it is wanted."
+ABORTED: Final = (
+    " Do not write {them} again: each transaction of {who} that {they} may be of was aborted, the first at {time}."
+)
+LEFT: Final = (
+    " Do not write {them} again unless the owner misses {them}: {they} came after the {decision} of {who} at {time},"
+    " and it has committed nothing since."
+)
+STILL_OPEN: Final = (
+    " Write {them} again only if {who} commits: its transaction, open since {time}, does not list the partition."
+)
+UNKNOWN: Final = " Ask the owner of {who} whether to write {them} again: no file says whether it committed {them}."
 
 
-def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
+def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False) -> list[Step]:
     """Return the steps that end hanging transactions: save, check, end and verify, each before what needs it.
 
     They are the incident's only records if they are `alone`.
@@ -293,7 +306,7 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
         facts = {
             "records": many(row["records"] or 0, "record"), "who": one.who, "place": place,
             "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.at(),
-            "producer": row["producer_id"], "first": row["first_offset"], "why": _why_it_holds(one),
+            "producer": row["producer_id"], "first": row["first_offset"],
         }  # fmt: skip
         of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
         which = (
@@ -319,11 +332,11 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
     if len(every) > EVENTS:
         steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
     if any(one.is_proved for one in every):
-        steps.append(Step(VERIFY))
+        steps.append(Step(VERIFY.format(again=_again(tables, every[:EVENTS]))))
     return steps
 
 
-def ask_steps(every: list[Open]) -> list[Step]:
+def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
     """Return how to ask the brokers whether transactions hang, which files cannot decide, and what to do if they do."""
     steps = []
     for one in every[:SHOWN]:
@@ -339,7 +352,8 @@ def ask_steps(every: list[Open]) -> list[Step]:
         if row["records"]:
             saved = (row["topic"], row["partition"], row["first_offset"])
             filters, place = ((), ()) if len(every) == 1 else ((*of_place, *which), saved)
-            steps.append(Step.saving(HANGS.format(**facts), *filters, place=place))
+            again = "" if one.is_aborted else _owed(tables, one)
+            steps.append(Step.saving(HANGS.format(**facts) + again, *filters, place=place))
     return steps
 
 
@@ -351,9 +365,77 @@ def _longest(one: Open) -> str:
     return "15 min, the longest timeout by default" if timeout is None else f"its timeout of {age(timeout)}"
 
 
-def _why_it_holds(one: Open) -> str:
-    """Say why an abort is right although the coordinator decided: the data came after the marker of that decision."""
-    is_later = one.row["after_commit"] or one.row["cause"] == "data-after-marker"
-    if not is_later or one.decided.prepared is None:
-        return ""
-    return LATER.format(decision="commit" if one.decided.committed else "abort")
+def _again(tables: ClusterTables, every: Sequence[Open]) -> str:
+    """Say which of the saved records have to be written again, and why; nothing of what was to be aborted."""
+    ended = (one for one in every if one.is_proved and not one.is_aborted)
+    return "".join(dict.fromkeys(_owed(tables, one) for one in ended))
+
+
+def _owed(tables: ClusterTables, one: Open) -> str:
+    """Say whether the client of a hanging transaction counts on its records, by the decisions that may be theirs.
+
+    A client commits only what brokers have acknowledged: what came after the marker of a commit was no part of it. An
+    abort waits for nothing: what came after one may be a request of the transaction that it ended. Else they may be of
+    any of their epoch that was open when they came. Where the cleaner may have removed one, or the coordinator's
+    records may have been copied before others, no file says it.
+    """
+    if one.is_committed:
+        return COMMITTED
+    them, they = ("it", "it") if one.row["records"] == 1 else ("them", "they")
+    facts = {"who": one.who, "them": them, "they": they}
+    unknown = UNKNOWN.format(**facts)
+    steps = [
+        step for step in tables.steps.get(one.row["transactional_id"] or "", ())
+        if step["producer_id"] == one.row["producer_id"]
+    ]  # fmt: skip
+    low, before = one.row["not_before_ms"], one.decided.prepared
+    if not steps or (steps[0]["state"] != "empty" and (low is None or low < steps[0]["last_update_timestamp_ms"])):
+        return unknown
+    high, newest = one.row["not_after_ms"], steps[-1]["last_update_timestamp_ms"]
+    is_whole = one.is_proved or (high is not None and high <= newest)
+    later = [some for some in _transactions(steps) if low is None or some.prepared is None or low <= _time_of(some)]
+    some_of = [some for some in later if _may_have(some, one)]
+    if before is not None and not one.decided.committed and _is_of_epoch(one.decided, one):
+        some_of.insert(0, one.decided)
+    fates = {some.committed if some.prepared is not None else None for some in some_of}
+    facts["who"] = one.row["transactional_id"]
+    if len(fates) == 1 and (is_whole or None in fates):
+        said = {True: WITHOUT, False: ABORTED, None: STILL_OPEN}[fates.pop()]
+        return said.format(**facts, time=iso(_time_of(some_of[0])))
+    if fates or before is None or not is_whole or any(some.committed for some in later):
+        return unknown
+    return LEFT.format(
+        **facts, time=iso(_time_of(one.decided)), decision="commit" if one.decided.committed else "abort"
+    )
+
+
+def _time_of(some: Decided) -> int:
+    """Return when a transaction was decided, or where it is open when it began."""
+    row = some.begun if some.prepared is None else some.prepared
+    assert row is not None
+    return int(row["last_update_timestamp_ms"])
+
+
+def _may_have(some: Decided, one: Open) -> bool:
+    """Say whether data may be of a transaction that does not list its partition: by its epoch and by when it began."""
+    lists, high = some.prepared or some.begun, one.row["not_after_ms"]
+    begun = None if some.begun is None else some.begun["last_update_timestamp_ms"]
+    in_time = high is None or begun is None or begun <= high
+    return lists is not None and in_time and _is_of_epoch(some, one) and not _lists(lists, str(one.place))
+
+
+def _is_of_epoch(some: Decided, one: Open) -> bool:
+    return some.begun is None or bool(some.begun["producer_epoch"] == one.row["producer_epoch"])
+
+
+def _transactions(steps: Sequence[Row]) -> Iterator[Decided]:
+    """Yield the transactions of a producer's records, oldest first; the last may be open."""
+    begun = None
+    for step in steps:
+        if step["state"] == "ongoing":
+            begun = begun or step
+        elif step["state"] in _PREPARED:
+            yield Decided(begun, step)
+            begun = None
+    if begun is not None:
+        yield Decided(begun)
