@@ -131,7 +131,11 @@ def _in_brief(said: str) -> str:
     """Return a step that saves or ends something with what is skipped or lost in two words."""
     what, _, loses = said.partition(": ")
     skipped = re.search("skip ([0-9]+ records?)", loses)
-    brief = {"loses nothing": "loses nothing", "discards": "committed", "truncates": "its start truncates it"}
+    brief = {
+        "loses nothing": "loses nothing",
+        "discards": "committed",
+        "a copy already": "nothing is to do if these files are a copy already",
+    }
     more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
     return f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
 

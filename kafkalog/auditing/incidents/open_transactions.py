@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
@@ -32,7 +32,9 @@ __all__ = [
     "abort_steps",
     "ask_steps",
     "decided",
+    "is_alone",
     "open_transaction",
+    "other_replicas",
     "row_of",
     "since",
 ]
@@ -173,6 +175,22 @@ AUDIT: Final = "kafkalog txn-audit"
 DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 
 OTHER_BROKERS: Final = (AUDIT, "DIR", "OTHER_BROKERS_DIR")
+
+
+def is_alone(tables: ClusterTables, place: TopicPartition) -> bool:
+    """Say whether a partition has one replica, by its newest state in the metadata."""
+    rows = tables.leadership.get(place) or []
+    return bool(rows) and len(rows[-1]["replicas"] or ()) == 1
+
+
+def other_replicas(tables: ClusterTables, places: Iterable[TopicPartition], where: str) -> Step:
+    """Return how to look for what a replica lacks: in the others, or where the topics have one each in a backup."""
+    if all(is_alone(tables, place) for place in places):
+        return Step(f"Look for the files of {where} in a backup: there is no other replica (the topic has one).")
+    return Step.running(
+        f"Read the other replicas of {where} together with this one: they may be whole.", *OTHER_BROKERS
+    )
+
 
 COPY_AGAIN: Final = Step.running(
     "Copy again, from a stopped broker or a snapshot: this copy cannot prove it.",
