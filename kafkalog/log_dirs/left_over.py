@@ -14,6 +14,7 @@ from contextlib import closing
 from typing import Final
 
 from kafkalog.errors import UnreadableError
+from kafkalog.escape import command_line
 from kafkalog.files.directories import open_tree
 from kafkalog.files.names import FileKind, FileName, parse_name
 from kafkalog.files.opening import open_source
@@ -131,6 +132,7 @@ def _lowest(named: Named) -> int | None:
     return min((parsed.offset for _, parsed in named if parsed.offset is not None), default=None)
 
 
+_RAISE: Final = "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics"
 FAILED: Final = "left by a cleaning that failed"
 
 
@@ -145,8 +147,12 @@ def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
     full = [(name, size) for name, size in sizes if size]
     why, mend = "; the broker's log says why", "Mend that"
     for name, size in full[:1]:
-        why, mend = f", as {name} is full with {size} bytes", "Raise segment.index.bytes, as to 10485760, its default,"
-    then = f"{mend} and restart the broker: its start deletes these files, and it cleans again"
+        line = command_line(_RAISE, ("--entity-name", where.topic), ("--add-config", "segment.index.bytes=10485760"))
+        why = f", as {name} is full with {size} bytes"
+        mend = f"Raise segment.index.bytes of the topic, as to 10485760, its default{f' ({line})' if line else ''},"
+    then = (
+        f"{mend} and restart the broker, an outage if it is the only one: its start deletes them, and it cleans again"
+    )
     return f"{FAILED}{why}. The broker has not cleaned the partition since. {then}"
 
 

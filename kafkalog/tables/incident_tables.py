@@ -102,7 +102,7 @@ INCIDENTS: Final = Table(
         ),
         Column(
             "groups", "json", "groups with committed offsets in its partitions, if it stops consumers or takes records;"
-            " the first 100: group, topic, partition, offset, lag (null where no log was given), and where it stands:"
+            " the first 100: group, topic, partition, offset, lag (null without a log so long), and where it stands:"
             " before what happened, in it or past it",
             shape='[{"group": "string", "topic": "string", "partition": "int64", "offset": "int64", "lag": "int64?",'
             ' "stands": "string"}]',

@@ -54,7 +54,7 @@ OF_OPEN: Final = {
     "data-after-marker": OpenCause(
         "Hangs: the data arrived after the marker of the transaction that listed the partition.",
         None,  # it names the marker
-        "its data arrived after the marker that ended it",
+        "its data arrived after the marker of the transaction before it",
     ),
     "partition-not-registered": OpenCause(
         "Hangs: the partition was never added to the transaction at the coordinator.",

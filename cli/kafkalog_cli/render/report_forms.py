@@ -135,7 +135,11 @@ def _in_brief(said: str) -> str:
         return said.replace(WITH_TOOLS, "")
     what, _, loses = said.partition(": ")
     skipped = re.search("skip ([0-9]+ records?)", loses)
-    brief = {"loses nothing": "loses nothing", "discards": "committed", "truncates": "its start truncates it"}
+    brief = {
+        "loses nothing": "loses nothing",
+        "discards": "committed",
+        "a copy already": "nothing is to do if these files are a copy already",
+    }
     more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
     return f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
 

@@ -223,7 +223,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         name = next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
         incident.steps = [Step.running(step.text, DESCRIBE, ("--transactional-id", name)) for step in incident.steps]
     if words == "transaction-hanging":
-        incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(every, alone=True)]
+        incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(tables, every, alone=True)]
     if not is_proved(incident.certainty) and words in _ASKED:
         incident.steps = ask_steps(tables, every)
     if incident.kind == "consumers-stopped":

@@ -10,7 +10,7 @@ from typing import Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import Incident, Row, Step, Words
-from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
+from kafkalog.auditing.incidents.open_transactions import other_replicas
 from kafkalog.auditing.topics import is_loaded
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
@@ -82,9 +82,7 @@ def say_of_coordinator(tables: ClusterTables, incident: Incident, places: Sequen
             said = f"No consumer of applications reads there. {does}."
             incident.consumers = incident.consumers._replace(read_committed=said, read_uncommitted=said)
     where = incident.where()
-    incident.steps = [
-        Step.running(f"Read the other replicas of {where} together with this one: they may be whole.", *OTHER_BROKERS)
-    ]
+    incident.steps = [other_replicas(tables, places, where)]
     if incident.cause != LOADED and place.topic == OFFSETS_TOPIC:
         text = "Compare the groups' offsets with where their consumers were, before they start."
         incident.steps.append(Step.running(text, "kafkalog groups", "DIR"))

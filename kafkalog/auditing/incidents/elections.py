@@ -298,7 +298,14 @@ def _tell_fork(incident: Incident, there: Elected, fork: _Fork) -> None:
     whose = [_whose(one, first) for one in fork.transactions if one["first_offset"] is not None]
     of_them = f" Of them {listed(whose, EVENTS)}." if whose else ""
     incident.events.append(Event(there.since_ms, "broker", fork.row["log"], first, capital(fork.said()) + of_them))
-    incident.parts += [_part(one, first, fate) for one, fate in fork.fates]
+    for part in (_part(one, first, fate) for one, fate in fork.fates):
+        begun = next((one for one in incident.parts if one[0] == part[0] and one[3:5] == part[3:5]
+                      and one.fate == part.fate and one.last_offset + 1 == part.first_offset), None)  # fmt: skip
+        if begun is not None and begun.records is not None and part.records is not None:  # whose rest is elsewhere, too
+            incident.parts.remove(begun)
+            incident.parts.append(begun._replace(last_offset=part.last_offset, records=begun.records + part.records))
+        else:
+            incident.parts.append(part)
     incident.transactional_ids |= {one["transactional_id"] for one in fork.transactions} - {None}
     incident.producer_ids |= {one["producer_id"] for one in fork.transactions}
 
@@ -354,8 +361,8 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Save the copy on {copy.holder} before its broker starts: it follows the new leader then, and truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)}. If these files are a copy already, keep them."
+            f"Save the copy on {copy.holder} before its broker starts, which truncates"
+            f" {offset_range(copy.first_offset, copy.last_offset)}: nothing is to do if {copy.log} is a copy already."
         )
         steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {_spans(fork.wanted)}" for fork in forks if fork.wanted]
@@ -398,7 +405,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
                 )
             )  # fmt: skip
     if hanging and is_proved(incident.certainty):
-        steps += abort_steps(hanging)
+        steps += abort_steps(tables, hanging)
     for there in together[:SHOWN]:
         if there.forks:
             steps += _go_on(tables, there)

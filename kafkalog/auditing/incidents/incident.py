@@ -172,7 +172,7 @@ class LostCopy(NamedTuple):
 
 
 class GroupStand(NamedTuple):
-    """Where a group stands: before what happened, in it or past it; `lag` is None where no log was given."""
+    """Where a group stands: before what happened, in it or past it; `lag` is None without a log that reaches so far."""
 
     group: str
     place: TopicPartition

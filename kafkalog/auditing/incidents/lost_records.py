@@ -7,6 +7,7 @@ between, belongs to the loss.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -30,8 +31,22 @@ from kafkalog.auditing.incidents.incident import (
 )
 from kafkalog.auditing.incidents.leadership import last_led
 from kafkalog.auditing.incidents.lost_ranges import Ranges
-from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, abort_steps, open_transaction
-from kafkalog.auditing.incidents.resume import PLACES, after_cut, after_damage, around_gap, without_log, written
+from kafkalog.auditing.incidents.open_transactions import (
+    OTHER_BROKERS,
+    Open,
+    abort_steps,
+    open_transaction,
+    other_replicas,
+)
+from kafkalog.auditing.incidents.resume import (
+    PLACES,
+    after_cut,
+    after_damage,
+    around_gap,
+    groups_within,
+    without_log,
+    written,
+)
 from kafkalog.catalogue import CATALOGUE, codes_of_story, codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import kind_of
@@ -41,7 +56,7 @@ from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import METADATA_TOPIC, parse_name
 from kafkalog.findings import Severity
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import capital, listed, listed_of, many, offset_range
+from kafkalog.quantities import capital, listed, listed_of, many, offset_range, producer_name
 from kafkalog.settle import of_finding
 
 __all__ = ["Loss", "losses", "lost", "lost_objects"]
@@ -61,11 +76,11 @@ _WORDS: Final = {
         doubtful="{what} may be unreadable: bytes are damaged{following}.{whole}",
     ),
     "log-missing": Words(
-        "{what} {are} lost: there is no .log file, other files know it.{whole}",
+        "{what} {are} lost: there is no .log file{known}.{whole}",
         "They get none of its records; the broker starts an empty log and gives the offsets to new records.",
     ),
     "log-cut-short": Words(
-        "{what} {are} lost: the end of the log was cut off, other files know it.{whole}",
+        "{what} {are} lost: {end} of the log was cut off{known}.{whole}",
         "They never get the records after the end; the broker gives their offsets to new records.",
     ),
     "missing-offsets": Words(
@@ -96,6 +111,7 @@ _OF_NO_OFFSET: Final = codes_with(Trait.WITHOUT_OFFSET)
 class Loss:
     """One partition's findings of one cause, and the open transactions that follow from it.
 
+    `adopted` names the producers whose marker between is missing.
     `sequences` say which records of producers are among the missing ones: breaks of their sequences around them.
     `logs` are the replicas that miss something, and `ranges` the offsets that each misses, where its files show them.
     `state` is the newest with a leader by the metadata log, `led` its replica's row of ``partitions``, if it was given.
@@ -109,6 +125,7 @@ class Loss:
     findings: list[Row] = field(default_factory=list)
     hanging: list[Open] = field(default_factory=list)
     sequences: list[Row] = field(default_factory=list)
+    adopted: list[str] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
     ranges: dict[str, Ranges] = field(default_factory=dict)
     state: Row | None = None
@@ -155,6 +172,8 @@ def losses(
             some[0].sequences.append(row)
         elif row["code"] == "late-data-adopted":  # whose marker is missing, no record of whom need be
             some[0].findings.append({**row, "producer_id": None})
+            its = tables.transaction_of(row)
+            some[0].adopted.append(producer_name(None if its is None else its["transactional_id"], row["producer_id"]))
         else:
             some[0].findings.append(row)
     every = chain.from_iterable(found.values())
@@ -273,7 +292,7 @@ def _incident(tables: ClusterTables, together: Sequence[Loss]) -> Incident:
     incident.steps = _steps(tables, incident, together, hanging)
     if is_of_coordinator(first.place) and not (first.spared or incident.kept_in):
         say_of_coordinator(tables, incident, [loss.place for loss in together])
-        incident.steps += abort_steps(hanging) if all(map(_is_sure, hanging)) else []
+        incident.steps += abort_steps(tables, hanging) if all(map(_is_sure, hanging)) else []
     return incident
 
 
@@ -359,9 +378,12 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         words = words._replace(read_committed=_SPARED)
         what += f" on {_nodes(tables, first)}" if is_alone else ""
         whole = f" The leader's replica, on broker {first.leader}, has them." if is_alone else ""
-    elif first.cause == "missing-offsets" and is_alone and first.places:
+    elif first.cause in _ONCE_WRITTEN and is_alone and len(first.places) == 1:
         when = written(tables, first.seen, first.places.first, first.places.last)
-        whole = f" They were {when}." if when else ""
+        whole = f" They were {when}." if when and not groups_within(tables, first.place, first.places) else ""
+        whole += "" if first.sequences or incident.kept_in else " No file says whether they were committed."
+        if first.adopted:
+            whole += f" A marker of {listed(dict.fromkeys(first.adopted))} is most likely among them."
     if incident.kept_in and not first.spared:
         whole += f" A whole copy is on {listed(sorted({one.holder for one in incident.kept_in}))}."
     get = "" if first.place.topic == METADATA_TOPIC else words.read_committed  # brokers and controllers read it
@@ -374,6 +396,8 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         message=first.findings[0]["message"],
         sequences=_first_sequences(together) if first.cause == _NEVER else "",
         following=following,
+        end="all" if first.places and first.places.first == 0 else "the end",
+        known=_known(first),
         whole=whole,
         are="may be"
         if not is_proved(incident.certainty)
@@ -384,6 +408,15 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         go_on="" if incident.last_offset is None else _go_on(first.places),
         fail="fail" if first.cause == "damaged-bytes" else "miss them",
     )
+
+
+_ONCE_WRITTEN: Final = ("missing-offsets", "damaged-bytes", "log-cut-short", "log-missing")
+
+
+def _known(loss: Loss) -> str:
+    """Say which files show a later end of a log, as the finding names them."""
+    files = re.findall(r"(\S+) has offset ", loss.findings[0]["message"])
+    return f", as {listed(files, SHOWN)} show{'s' * (len(files) == 1)}" if files else ", other files know it"
 
 
 def _arrived_late(together: Sequence[Loss]) -> list[Row]:
@@ -439,37 +472,57 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     if first.cause == _NEVER:  # no replica has them
         return [Step(CATALOGUE[first.findings[0]["code"]].next)]
     steps = []
+    if first.cause in _DOWN:
+        text = (
+            "Leave the broker down until its own directory is copied (these files are enough if they are a copy): it"
+            f" {_DOWN[first.cause]} and gives the lost offsets to new records."
+        )
+        steps.append(Step(text))
     for copy in incident.kept_in[:EVENTS]:
         has = offset_range(copy.first_offset, copy.last_offset)
         text = f"Copy the partition from {copy.holder}, which has {has} whole."
         steps.append(Step.copying(text, copy))
     if not incident.kept_in:
-        text = f"Read the other replicas of {incident.where()} together with this one: they may be whole."
-        if first.elsewhere:
-            text = f"Read the leader's replica, on broker {first.leader}, together with this one: it may be whole."
-        steps.append(Step.running(text, *OTHER_BROKERS))
+        text = f"Read the leader's replica, on broker {first.leader}, together with this one: it may be whole."
+        others = other_replicas(tables, [loss.place for loss in together], incident.where())
+        steps.append(Step.running(text, *OTHER_BROKERS) if first.elsewhere else others)
     if first.cause == "damaged-bytes":
         steps += _salvage(tables, first, incident.id)
         if incident.last_offset is not None and not first.elsewhere:
             steps += after_damage(tables, first.place, first.places, first.seen)
-    elif first.cause in ("log-cut-short", "log-missing"):
-        rest = "takes the shorter log as the truth" if first.cause == "log-cut-short" else "starts with an empty log"
-        steps.append(Step(f"Do not start the broker on this directory before it is copied: it {rest} and gives the lost"
-                          " offsets to new records."))  # fmt: skip
+    elif first.cause in _DOWN:
         if len(together) == 1 and not first.elsewhere and not incident.kept_in:
+            steps.append(Step("Start the broker only once they are found, or given up."))
             if first.cause == "log-missing":
                 steps += without_log(tables, first.place)
             elif first.places:
                 steps += after_cut(tables, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         when = written(tables, first.seen, first.places.first, first.places.last) or "written there"
-        whose = listed([*sorted(incident.transactional_ids), *map("producer {}".format, sorted(incident.producer_ids))])
-        steps.append(Step(f"If no replica has them, they are gone: let {whose or 'the producers'} send again what was"
-                          f" {when}."))  # fmt: skip
+        steps.append(Step(f"If no copy has them, they are gone: let {_writers(incident)} send again what was {when}."))
         steps += around_gap(tables, first.place, first.places)
     if hanging and all(map(_is_sure, hanging)):
-        steps += abort_steps(hanging)
+        steps += abort_steps(tables, hanging)
     return steps
+
+
+def _writers(incident: Incident) -> str:
+    """Name who wrote what is missing: of some of it sequences say it, and others may have written the rest."""
+    ids, producers = sorted(incident.transactional_ids), sorted(incident.producer_ids)
+    if len(ids) == 1 and len(producers) == 1:
+        whose = producer_name(ids[0], producers[0])
+    else:
+        whose = listed([*ids, *map("producer {}".format, producers)])
+    known, offsets = incident.records, incident.lost_records
+    if whose and known and offsets and known < offsets:
+        return f"{whose}, of whom {known} of the {many(offsets, 'offset')} are at least, and others that wrote there"
+    return whose or "the producers"
+
+
+_DOWN: Final = {  # causes of which a start makes more of the loss, and what it does
+    "log-cut-short": "takes the shorter log as the truth",
+    "log-missing": "starts with an empty log",
+}
 
 
 def _fetch_again(tables: ClusterTables, loss: Loss) -> Step:
@@ -499,9 +552,12 @@ def _salvage(tables: ClusterTables, loss: Loss, incident_id: str) -> Iterator[St
     logs = {row["file"]: row["log"] for row in loss.findings if row["file"] and row["log"] in loss.seen}
     files, named = sorted(logs), Counter[tuple[object, ...]]()
     for number, file in enumerate(files[:SHOWN], 1):
-        text = "If no replica is whole, save what can be read of the segment."
+        text = (
+            "If no whole copy is found, save what can be read of the segment, to be read with kafkalog dump."
+            " Do not put the file back into a log."
+        )
         if len(files) > 1:
-            text = f"If no replica is whole, save what can be read of damaged segment {number} of {len(files)}."
+            text = f"If no whole copy is found, save what can be read of damaged segment {number} of {len(files)}."
         node = tables.node_of(logs[file])
         of_broker = () if node is None else ("broker", node)
         place = (*loss.place, *of_broker, parse_name(os.path.basename(file)).offset)

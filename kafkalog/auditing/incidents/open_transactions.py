@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
@@ -21,7 +21,6 @@ __all__ = [
     "COPY_AGAIN",
     "DESCRIBE",
     "END",
-    "LATER",
     "OR_COPY_AGAIN",
     "OTHER_BROKERS",
     "PRODUCERS",
@@ -34,7 +33,9 @@ __all__ = [
     "abort_steps",
     "ask_steps",
     "decided",
+    "is_alone",
     "open_transaction",
+    "other_replicas",
     "row_of",
     "since",
 ]
@@ -176,6 +177,22 @@ DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 
 OTHER_BROKERS: Final = (AUDIT, "DIR", "OTHER_BROKERS_DIR")
 
+
+def is_alone(tables: ClusterTables, place: TopicPartition) -> bool:
+    """Say whether a partition has one replica, by its newest state in the metadata."""
+    rows = tables.leadership.get(place) or []
+    return bool(rows) and len(rows[-1]["replicas"] or ()) == 1
+
+
+def other_replicas(tables: ClusterTables, places: Iterable[TopicPartition], where: str) -> Step:
+    """Return how to look for what a replica lacks: in the others, or where the topics have one each in a backup."""
+    if all(is_alone(tables, place) for place in places):
+        return Step(f"Look for the files of {where} in a backup: there is no other replica (the topic has one).")
+    return Step.running(
+        f"Read the other replicas of {where} together with this one: they may be whole.", *OTHER_BROKERS
+    )
+
+
 COPY_AGAIN: Final = Step.running(
     "Copy again, from a volume snapshot or a broker that can be stopped: this copy cannot prove it.",
     AUDIT,
@@ -280,21 +297,35 @@ END_EACH: Final = (
 )
 END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
 UNLESS: Final = ", and not while {who} has its transaction in {where} open, of which these may be,"
-END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}.{why}"
+END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}."
 END_TOO: Final = (
-    "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}.{why}"
+    "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}."
 )
-LATER: Final = (
-    " No decision is undone: the coordinator's {decision} was of the transaction before, whose marker is in the log."
+VERIFY: Final = "Verify: the check now says None for what was ended.{again}"
+
+# Whether what was saved has to be written again: whoever wrote it counts on what its coordinator committed.
+COMMITTED: Final = " Write again what was committed."
+WITHOUT: Final = (
+    " Write {them} again: {who} committed at {time} without this partition, so its owner believes {them} written."
 )
-VERIFY: Final = "Verify: the check now says None for what was ended. Write again what was saved, where it is wanted."
+ABORTED: Final = (
+    " Do not write {them} again: each transaction of {who} that {they} may be of was aborted, the first at {time}."
+)
+LEFT: Final = (
+    " Do not write {them} again unless the owner misses {them}: {they} came after the {decision} of {who} at {time},"
+    " and it has committed nothing since."
+)
+STILL_OPEN: Final = (
+    " Write {them} again only if {who} commits: its transaction, open since {time}, does not list the partition."
+)
+UNKNOWN: Final = " Ask the owner of {who} whether to write {them} again: no file says whether it committed {them}."
 
 
 _LONGEST_MS: Final = 900_000  # transaction.max.timeout.ms by default
 _MORE_MS: Final = 60_000  # in which a coordinator ends what has timed out, and clocks may differ
 
 
-def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
+def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False) -> list[Step]:
     """Return the steps that end hanging transactions: save, check, end and verify, each before what needs it.
 
     They are the incident's only records if they are `alone`.
@@ -306,7 +337,7 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
         facts = {
             "records": many(row["records"] or 0, "record"), "who": one.who, "place": place,
             "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.at(),
-            "producer": row["producer_id"], "first": row["first_offset"], "why": _why_it_holds(one),
+            "producer": row["producer_id"], "first": row["first_offset"],
         }  # fmt: skip
         of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
         which = (
@@ -332,7 +363,7 @@ def abort_steps(every: list[Open], *, alone: bool = False) -> list[Step]:
     if len(every) > EVENTS:
         steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
     if any(one.is_proved for one in every):
-        steps.append(Step(VERIFY))
+        steps.append(Step(VERIFY.format(again=_again(tables, [one for one in every[:EVENTS] if one.is_proved]))))
     return steps
 
 
@@ -363,7 +394,8 @@ def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
         steps.append(Step.saving(SAVE_FIRST.format(records=number, who=who)))
         facts["which"], facts["unless"] = " or ".join(ends), _unless(tables, every[0])
         # No line to paste: most that may hang do not.
-        steps.append(Step((END_ONLY if len(ends) == 1 else END_EACH).format(**facts)))
+        end = (END_ONLY if len(ends) == 1 else END_EACH).format(**facts)
+        steps.append(Step(end + _again(tables, [one for one in every if not one.is_committed])))
     return [*steps, OR_COPY_AGAIN]
 
 
@@ -396,9 +428,76 @@ def _later(tables: ClusterTables, one: Open) -> str:
     return f"after {iso(max(tables.now, 0) + timeout + _MORE_MS)} ({why}) says"
 
 
-def _why_it_holds(one: Open) -> str:
-    """Say why an abort is right although the coordinator decided: the data came after the marker of that decision."""
-    is_later = one.row["after_commit"] or one.row["cause"] == "data-after-marker"
-    if not is_later or one.decided.prepared is None:
-        return ""
-    return LATER.format(decision="commit" if one.decided.committed else "abort")
+def _again(tables: ClusterTables, every: Sequence[Open]) -> str:
+    """Say which of the saved records have to be written again, and why; nothing of what was to be aborted."""
+    return "".join(dict.fromkeys(_owed(tables, one) for one in every if not one.is_aborted))
+
+
+def _owed(tables: ClusterTables, one: Open) -> str:
+    """Say whether the client of a hanging transaction counts on its records, by the decisions that may be theirs.
+
+    A client commits only what brokers have acknowledged: what came after the marker of a commit was no part of it. An
+    abort waits for nothing: what came after one may be a request of the transaction that it ended. Else they may be of
+    any of their epoch that was open when they came. Where the cleaner may have removed one, or the coordinator's
+    records may have been copied before others, no file says it.
+    """
+    if one.is_committed:
+        return COMMITTED
+    them, they = ("it", "it") if one.row["records"] == 1 else ("them", "they")
+    facts = {"who": one.who, "them": them, "they": they}
+    unknown = UNKNOWN.format(**facts)
+    steps = [
+        step for step in tables.steps.get(one.row["transactional_id"] or "", ())
+        if step["producer_id"] == one.row["producer_id"]
+    ]  # fmt: skip
+    low, before = one.row["not_before_ms"], one.decided.prepared
+    if not steps or (steps[0]["state"] != "empty" and (low is None or low < steps[0]["last_update_timestamp_ms"])):
+        return unknown
+    high, newest = one.row["not_after_ms"], steps[-1]["last_update_timestamp_ms"]
+    is_whole = one.is_proved or (high is not None and high <= newest)
+    later = [some for some in _transactions(steps) if low is None or some.prepared is None or low <= _time_of(some)]
+    some_of = [some for some in later if _may_have(some, one)]
+    if before is not None and not one.decided.committed and _is_of_epoch(one.decided, one):
+        some_of.insert(0, one.decided)
+    fates = {some.committed if some.prepared is not None else None for some in some_of}
+    facts["who"] = one.row["transactional_id"]
+    if len(fates) == 1 and (is_whole or None in fates):
+        said = {True: WITHOUT, False: ABORTED, None: STILL_OPEN}[fates.pop()]
+        return said.format(**facts, time=iso(_time_of(some_of[0])))
+    if fates or before is None or not is_whole or any(some.committed for some in later):
+        return unknown
+    return LEFT.format(
+        **facts, time=iso(_time_of(one.decided)), decision="commit" if one.decided.committed else "abort"
+    )
+
+
+def _time_of(some: Decided) -> int:
+    """Return when a transaction was decided, or where it is open when it began."""
+    row = some.begun if some.prepared is None else some.prepared
+    assert row is not None
+    return int(row["last_update_timestamp_ms"])
+
+
+def _may_have(some: Decided, one: Open) -> bool:
+    """Say whether data may be of a transaction that does not list its partition: by its epoch and by when it began."""
+    lists, high = some.prepared or some.begun, one.row["not_after_ms"]
+    begun = None if some.begun is None else some.begun["last_update_timestamp_ms"]
+    in_time = high is None or begun is None or begun <= high
+    return lists is not None and in_time and _is_of_epoch(some, one) and not _lists(lists, str(one.place))
+
+
+def _is_of_epoch(some: Decided, one: Open) -> bool:
+    return some.begun is None or bool(some.begun["producer_epoch"] == one.row["producer_epoch"])
+
+
+def _transactions(steps: Sequence[Row]) -> Iterator[Decided]:
+    """Yield the transactions of a producer's records, oldest first; the last may be open."""
+    begun = None
+    for step in steps:
+        if step["state"] == "ongoing":
+            begun = begun or step
+        elif step["state"] in _PREPARED:
+            yield Decided(begun, step)
+            begun = None
+    if begun is not None:
+        yield Decided(begun)

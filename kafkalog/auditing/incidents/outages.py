@@ -5,22 +5,22 @@ What waits for the leader is part of it: decided transactions, and what partitio
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.blocked_consumers import describe, let_end, stable_offsets
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Since, Step, Subject, Words
+from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Event, Incident, Row, Since, Step, Subject, Words
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_now
-from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, open_transaction
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, is_alone, open_transaction
 from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.certainty import PROVED
 from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import by_number, iso, listed, many
+from kafkalog.quantities import by_number, iso, listed, many, offset_range
 
-__all__ = ["Outage", "outages", "without_leader"]
+__all__ = ["Outage", "outages", "without_broker", "without_leader"]
 
 _WORDS: Final = Words(
     "{what} {where} {have} had no leader since {since}{led}.{offline}{torn}{waits}{coordinated}{needed}",
@@ -92,15 +92,36 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     start = "" if leader is None else f": start broker {leader}, which led {'it' if is_one else 'them'}"
     if directory is not None:
         start = f": make room on the disk of {directory} or replace it, then restart the broker, which reads it again"
-    incident.steps = [Step(f"Give {incident.where()} a leader{start}.")]
+    nothing = "" if leader is None or directory is not None else ". Then nothing is lost"
+    incident.steps = [Step(f"Give {incident.where()} a leader{start}{nothing}.")]
     if needed is not None:
         incident.steps.insert(0, Step.running(f"Read {needed} together with these.", *OTHER_BROKERS))
     if pending:
         incident.steps += let_end(tables, pending)
         incident.steps += waiting(tables, stable_offsets(tables, pending))
+    if leader is not None:
+        incident.steps += without_broker(tables, sorted(found.places), leader)
     if elsewhere:
         incident.steps.append(Step("Do not abort these transactions before all is read together: they are decided."))
     return incident
+
+
+def without_broker(tables: ClusterTables, places: Sequence[TopicPartition], leader: int) -> Iterator[Step]:
+    """Yield how to go on without the broker that led partitions, and what that gives up by the replicas given."""
+    alone = [str(place) for place in places if is_alone(tables, place)]
+    if alone:
+        yield Step(
+            f"If broker {leader} is lost for good, so are all records of {listed(alone)}: it has the only replicas."
+        )
+    for place in places[:SHOWN]:
+        ends = {row["node_id"]: row["log_end_offset"] for row in tables.replicas.get(place, ())}
+        end = ends.pop(str(leader), None)
+        if end is None or not ends:
+            continue
+        node, other = max(ends.items(), key=lambda one: int(one[1]))
+        lost = offset_range(other, end - 1) if other < end else "nothing"
+        yield Step(f"Only if broker {leader} is lost for good: kafka-leader-election.sh --election-type unclean makes"
+                   f" broker {node} the leader of {place}, and gives up {lost}, by the logs given.")  # fmt: skip
 
 
 def _torn(row: Row) -> str:

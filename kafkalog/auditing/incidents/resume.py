@@ -16,12 +16,23 @@ from kafkalog.auditing.topics import GroupAt
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, listed, listed_of, many, producer_name
 
-__all__ = ["PLACES", "after_cut", "after_damage", "after_fork", "around_gap", "waiting", "without_log", "written"]
+__all__ = [
+    "PLACES",
+    "after_cut",
+    "after_damage",
+    "after_fork",
+    "around_gap",
+    "groups_within",
+    "waiting",
+    "without_log",
+    "written",
+]
 
 _GROUPS: Final = 5  # that have a line of their own
 PLACES: Final = 10  # damaged places of a log that are named
 _TRANSACTIONS: Final = 3
 _STOP: Final = "Stop its consumers before: Kafka resets no group that is in use."
+_GIVEN_UP: Final = "Once the records are given up"
 _UNKNOWN: Final = "GROUP"  # as a user replaces it
 
 
@@ -37,8 +48,12 @@ def _reset(text: str, place: TopicPartition, offset: int | None, group: str = _U
 
 def _resets(place: TopicPartition, count: int, stands: Iterable[tuple[GroupAt, int | None, str]]) -> Iterator[Step]:
     """Yield the steps that move the first of some groups, each with its offset and why, and one for the others."""
+    said = None
     for group, offset, why in islice(stands, _GROUPS):
         text = f"Group {group.group} stands at offset {group.offset} of {place}{why} {_STOP}"
+        if why == said:
+            text = f"The same for group {group.group}, at offset {group.offset}."
+        said = why
         yield _reset(text, place, offset, group.group)
     if count > _GROUPS:
         others = f"The same for {many(count - _GROUPS, 'more group')}."
@@ -49,7 +64,7 @@ def after_damage(tables: ClusterTables, place: TopicPartition, places: Ranges, l
     """Yield how consumers get past the places that can't be read, one after the other."""
     groups = tables.groups.of(place)
     shown = list(places.shown(PLACES))
-    within = [(group, last) for first, last in shown for group in groups if first <= group.offset <= last]
+    within = groups_within(tables, place, places)
     yield from _resets(
         place, len(within), (
             (group, last + 1, f", where nothing can be read up to {last}: let it go on at {last + 1}; it skips"
@@ -63,23 +78,32 @@ def after_damage(tables: ClusterTables, place: TopicPartition, places: Ranges, l
         yield Step(f"{_names(before)} not come to offset {first} of {place} yet: a reset now would skip"
                    " records that can be read.")  # fmt: skip
     lost = many(places.offsets, "offset")
-    text = f"Let consumers go on after the damage; they lose {lost}."
+    text = (f"{_GIVEN_UP}: stop each group that stands in or before the damage, and let it go on at {last + 1}."
+            f" It skips at most {lost}. A group past the damage needs nothing.")  # fmt: skip
     if others:
         more = listed_of(len(places) - 1, (str(end + 1) for _, end in others))
-        text = (f"Let consumers go on after the first damaged place. They stop again at offset {others[0][0]}: then go"
-                f" on at the next readable offset, in turn {more}. In all they lose {lost}.")  # fmt: skip
+        text = (f"{_GIVEN_UP}: stop each group that stands in or before the first damaged place, and let it go on at"
+                f" {last + 1}. It stops again at offset {others[0][0]}: then go"
+                f" on at the next readable offset, in turn {more}. In all consumers lose {lost}.")  # fmt: skip
     yield _reset(text, place, last + 1)
+
+
+def groups_within(tables: ClusterTables, place: TopicPartition, places: Ranges) -> list[tuple[GroupAt, int]]:
+    """Return the groups that stand in places, each with the last offset of its place."""
+    groups = tables.groups.of(place)
+    return [(one, last) for first, last in places.shown(PLACES) for one in groups if first <= one.offset <= last]
 
 
 def after_cut(tables: ClusterTables, place: TopicPartition, end: int) -> Iterator[Step]:
     """Yield how groups go on that had read past the end of a log that was cut short."""
     beyond = [group for group in tables.groups.of(place) if group.offset > end]
     what = (
-        f", after the log's end at {end}: auto.offset.reset would move it to an end of the log, and it would skip what"
-        f" is written from {end} on. Set it back to {end}; it skips nothing."
+        f", after the log's end at {end}: with auto.offset.reset=latest, or once the log is longer, it would skip"
+        f" what is written from {end} on. Set it back to {end}; it skips nothing."
     )
     yield from _resets(place, len(beyond), ((group, end, what) for group in beyond))
-    yield _reset(f"Set a group back to {end} that had read past the end of {place}; it skips nothing.", place, end)
+    if not beyond:
+        yield _reset(f"Set a group back to {end} that had read past the end of {place}; it skips nothing.", place, end)
 
 
 def without_log(tables: ClusterTables, place: TopicPartition) -> Iterator[Step]:
@@ -87,7 +111,8 @@ def without_log(tables: ClusterTables, place: TopicPartition) -> Iterator[Step]:
     text = "to the start of the empty log that the broker begins: it skips nothing that is there."
     groups = tables.groups.of(place)
     yield from _resets(place, len(groups), ((one, None, f". Once the broker runs, set it {text}") for one in groups))
-    yield _reset(f"Once the broker runs, set a group of {place} {text}", place, None)
+    if not groups:
+        yield _reset(f"Once the broker runs, set a group of {place} {text}", place, None)
 
 
 def after_fork(

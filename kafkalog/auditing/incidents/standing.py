@@ -19,7 +19,7 @@ __all__ = ["groups_said", "take_groups"]
 _KINDS: Final = frozenset({"consumers-stopped", "records-lost", "records-unreadable", "start-empties"})
 _WITHOUT_PLACE: Final = frozenset({"never-arrived"})  # no offset is missing: no group stands there
 _STEPS: Final = 5  # of groups, that a story tells
-_WORDS: Final = {"in": "stand there", "before": "come there", "past": "are past it"}
+_WORDS: Final = {"in": "stand there", "before": "come there", "past": "have read past it"}
 
 
 def take_groups(tables: ClusterTables, incidents: Iterable[Incident]) -> None:
@@ -47,7 +47,7 @@ def _stands(tables: ClusterTables, place: TopicPartition, ranges: Ranges | None)
             stands = "past" if group.offset > ranges.last else "before"
         if log is not None:
             start, end = int(log["log_start_offset"]), int(log["log_end_offset"])
-            lag = end - max(start, min(end, group.offset))
+            lag = end - max(start, group.offset) if group.offset <= end else None
         yield GroupStand(group.group, place, group.offset, lag, stands)
 
 
@@ -67,6 +67,8 @@ def _ranges(tables: ClusterTables, incident: Incident, place: TopicPartition, fi
     here = [row for row in findings if row["offset"] is not None and TopicPartition.of(row) == place]
     if not here:
         return None
+    if incident.cause == "log-cut-short" and incident.first_offset is not None and incident.last_offset is not None:
+        return Ranges.of([(incident.first_offset, incident.last_offset)])
     if incident.kind == "consumers-stopped":
         starts: Mapping[str, Row] = tables.logs
         firsts = [max(row["offset"], starts.get(row["log"], {}).get("log_start_offset") or 0) for row in here]

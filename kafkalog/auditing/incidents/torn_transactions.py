@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -22,7 +22,7 @@ from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.few_of_many import OF_A_CAUSE, grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import by_number, iso, listed, many, offset_range, producer_name
+from kafkalog.quantities import age, by_number, iso, listed, many, offset_range, producer_name
 
 __all__ = ["torn"]
 
@@ -45,8 +45,7 @@ _WORDS: Final = {
         (
             Step.saving("Save the records that read_committed consumers skip."),
             Step("Write them again by hand: no command commits what was aborted."),
-            Step("Find out who sent the foreign marker: no coordinator did. kafka-transactions.sh abort sends such, and"
-                 " whatever may write markers (WriteTxnMarkers)."),
+            Step("Find out who sent the foreign marker: no coordinator did.{hand}"),
         ),
     ),
     "foreign-marker": Words(
@@ -57,8 +56,7 @@ _WORDS: Final = {
         (
             Step.saving("Undo them downstream: consumers get these aborted records, and no command takes them back."
                         " This lists them."),
-            Step("Find out who sent the foreign marker: no coordinator did, and kafka-transactions.sh sends no COMMIT;"
-                 " it is a program that may write markers (WriteTxnMarkers)."),
+            Step("Find out who sent the foreign marker: no coordinator did.{hand}"),
         ),
     ),
     "late-data": Words(
@@ -89,12 +87,43 @@ def torn(tables: ClusterTables, findings: list[Row], _following: list[Row]) -> I
     def where(one: _Ended) -> tuple[object, ...]:
         return TopicPartition.of(one[0]), one[0]["found"], one[0]["certainty"]
 
+    foreign = _foreign_markers(tables, findings)
     for code, of_code in grouped(findings, lambda row: row["code"]).items():
         groups = grouped(((row, tables.transaction_of(row)) for row in of_code), whose)
         if len(groups) > OF_A_CAUSE:
             groups = grouped(chain.from_iterable(groups.values()), where)
-        make = _torn if code == "atomicity-broken" else _adopted
-        yield from (make(tables, some) for some in groups.values())
+        for some in groups.values():
+            yield _torn(tables, some, foreign) if code == "atomicity-broken" else _adopted(tables, some)
+
+
+def _foreign_markers(tables: ClusterTables, findings: list[Row]) -> list[tuple[int, bool]]:
+    """Return the times of the markers that no coordinator wrote, oldest first, and whether each is a COMMIT."""
+    ended = (tables.transaction_of(row) for row in findings if row["found"] in ("aborted", "committed"))
+    by_tool = (row for rows in tables.transactions.values() for row in rows if row["cause"] == "administrator-abort")
+    every = {
+        (TopicPartition.of(row), row["marker_offset"]): (row["marker_timestamp_ms"], row["state"] == "committed")
+        for row in (*filter(None, ended), *by_tool)
+    }
+    return sorted(every.values())
+
+
+_HAND: Final = 60_000  # ms: foreign markers that are closer are most likely of one hand
+
+
+def _whose_hand(incident: Incident, foreign: Sequence[tuple[int, bool]]) -> str:
+    """Say what can have sent an incident's foreign marker, and whether others came with it."""
+    near: Sequence[tuple[int, bool]] = ()
+    if incident.since is not None:
+        low, high = incident.since.time - _HAND, incident.since.time + _HAND
+        near = foreign[bisect_left(foreign, (low,)) : bisect_left(foreign, (high,))]
+    said = ""
+    if len(near) > 1:
+        said = f" {len(near)} such markers came within {age(near[-1][0] - near[0][0])}: most likely one hand sent them."
+    if any(commits for _, commits in near) or incident.cause == "foreign-marker":
+        return (
+            f"{said} kafka-transactions.sh sends no COMMIT: look for a program that writes markers (WriteTxnMarkers)."
+        )
+    return f"{said} kafka-transactions.sh abort sends such, and programs that write markers (WriteTxnMarkers) do."
 
 
 def _decision(tables: ClusterTables, finding: Row, row: Row | None) -> Row | None:
@@ -140,7 +169,7 @@ def _last(finding: Row, row: Row | None) -> int:
     return int(finding["offset"] if last is None else last)
 
 
-def _torn(tables: ClusterTables, some: list[_Ended]) -> Incident:
+def _torn(tables: ClusterTables, some: list[_Ended], foreign: Sequence[tuple[int, bool]]) -> Incident:
     finding, row = some[0]
     cause = {"no marker": "marker-lost", "aborted": "administrator"}.get(finding["found"], "foreign-marker")
     lost = cause == "marker-lost"
@@ -159,6 +188,7 @@ def _torn(tables: ClusterTables, some: list[_Ended]) -> Incident:
     first, how = incident.first_offset, "committed" if finding["needed"] == "committed" else "aborted"
     incident.say(
         _WORDS[cause],
+        hand=_whose_hand(incident, foreign),
         parts=_other_parts(tables, incident, some, decision),
         whose=whose,
         place="" if first is None else f" at {offset_range(first, incident.last_offset)}",

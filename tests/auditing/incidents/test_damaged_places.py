@@ -74,7 +74,7 @@ def test_each_damaged_place_has_its_own_way_past(tmp_path: Path) -> None:
     ]
     assert incident.consumers.read_committed.endswith("They can go on at offset 6, until offset 14.")
     assert "--to-offset 6 " in reset
-    assert "They stop again at offset 14: then go on at the next readable offset, in turn 16, 32." in step.text
+    assert "It stops again at offset 14: then go on at the next readable offset, in turn 16, 32." in step.text
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,11 @@ from typing import Final
 
 import plain
 from invoke import kafkalog
-from kafkalog.auditing.incidents import incidents_of_audit
+from kafkalog.auditing.incidents import incidents_of_audit, outages
+from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.kafka.topic_partition import TopicPartition
 from metadata_topic import write_leader
 from plain import Batch
 
@@ -99,3 +101,12 @@ def test_many_ranges_are_one_command(tmp_path: Path) -> None:
     assert "12 records (6 committed, 6 aborted)" in incident.title
     assert saved(incident) == [3, 7, 11, 15, 19, 23]
     assert "t-0 offsets 3, 7, 11 and 3 more" in incident.steps[1].text
+
+
+def test_an_unclean_election_has_a_price() -> None:
+    """What the replica of the broker that went has more than the longest of the others."""
+    place = TopicPartition("t", 0)
+    ends = [{"node_id": node, "log_end_offset": end} for node, end in (("1", 7), ("2", 11), ("3", 5))]
+    (step,) = outages.without_broker(ClusterTables(replicas={place: ends}), [place], 2)
+
+    assert "makes broker 1 the leader of t-0, and gives up offsets 7-10" in step.text

@@ -51,7 +51,7 @@ def test_groups_stand_in_damage_before_it_and_past_it(tmp_path: Path) -> None:
     }  # fmt: skip
     assert found["groups_total"] == 4
     assert groups_said(found["groups"], is_one=True) == (
-        "stand there: here (at 4, lag 7); come there: early (at 1, lag 10), between (at 6, lag 5); are past it: done"
+        "stand there: here (at 4, lag 7); come there: early (at 1, lag 10), between (at 6, lag 5); have read past it: done"
         " (at 9, lag 2)"
     )
 
