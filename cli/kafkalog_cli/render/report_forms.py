@@ -206,13 +206,14 @@ def _on_screen(
             if sheet.rows([*story, *same, *other]) <= room:
                 yield from (*story, *same, *other)
                 return
-    shortest, brief = _labels(also, sheet), []
-    ways = ((same, shortest), (same, []), ([], shortest), ([], []))
+    shortest, none = _labels(also, sheet), list[str]()
+    brief = none
+    ways = (same, shortest), (same, none), (none, shortest), (none, none)
     for kept, labels in ways if rows else ways[:1]:
         space = room - sheet.rows([*labels, *kept])
         brief = _brief(rows[at], at + 1, told, space, named=bool(listed), moments=moments, sheet=sheet) if rows else []
         if brief and not any(_MORE_STEPS in line for line in brief):
-            brief += kept
+            brief = [*brief, *kept]
             break
     left = room - sheet.rows(brief)
     yield from brief
