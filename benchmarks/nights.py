@@ -24,7 +24,7 @@ __all__ = ["nights"]
 
 _OPTIONS = AuditOptions(jobs=1)
 _SEGMENT = 64 << 20
-_SMALL = 256 << 10  # the least of which a scan is kept
+_SMALL = 257 << 10  # segments of it are a little smaller, and of one below 256 KiB no scan is kept
 
 
 def _seconds(root: Path, folder: Path | None, earlier: Path | None) -> float:
@@ -80,7 +80,7 @@ def main() -> None:
         for name, *shape in (
             (f"one partition in segments of {_SEGMENT >> 20} MiB", 1, asked.size),
             ("1,000 partitions of 1 MiB", 1_000, 1 << 20),
-            ("1,500 partitions of five segments of 256 KiB", 1_500, 5 * _SMALL, _SMALL),
+            ("1,500 partitions of five segments of 257 KiB", 1_500, 5 * _SMALL, _SMALL),
             ("5,000 partitions of 16 KiB", 5_000, 16 << 10),
         ):
             tree = _tree(here / "-".join(map(str, shape)), *shape)
