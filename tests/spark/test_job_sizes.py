@@ -145,6 +145,32 @@ def test_what_the_driver_gets_of_a_log_does_not_grow() -> None:
     assert len(write_part(PartFile("remote_segments", file))) < job_sizes._OF_FILE
 
 
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("segments", [10, 100])
+def test_a_listing_of_millions_of_segments_is_shared_out(segments: int) -> None:
+    """To the tasks of the page's table, each of as many segments; the plan is a row of less than 300 bytes a segment."""
+    logs, sizes = planned(segments)
+    places = segments_of(logs, sizes.split_bytes(SPLIT_BYTES))
+    tasks = np.bincount([place.task for place in places])
+
+    assert len(places) == LOGS * segments
+    assert len(tasks) == sizes.scans(SPLIT_BYTES)
+    assert set(tasks) == {len(places) // len(tasks)}
+    assert sum(batch.nbytes for batch in rows_of(map(place_row, places), PLACES)) < 300 * len(places)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("segments", "of"), [(10, 1), (100, 1), (1000, 10)])
+def test_heads_of_millions_of_segments_are_joined(segments: int, of: int) -> None:
+    """Task after task, of the biggest job one of ten: the driver gets no more than was computed, 1 KiB a log."""
+    sizes = planned(segments)[1]
+    logs = LOGS // sizes.heads
+    sent = of * sum(heads_of(logs, segments, 100).nbytes for _ in range(sizes.heads // of))
+
+    assert 0 < sent + sizes.heads * job_sizes._OF_TASK < sizes.driver_bytes
+    assert sent < LOGS * job_sizes._OF_LOG
+
+
 def test_logs_are_shared_out_where_others_would_wait() -> None:
     """One big log on many cores is, also among small ones; many big ones are not; one that no memory holds is."""
     big = 10 * SHARE_BYTES
