@@ -150,9 +150,8 @@ def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
         line = command_line(_RAISE, ("--entity-name", where.topic), ("--add-config", "segment.index.bytes=10485760"))
         why = f", as {name} is full with {size} bytes"
         mend = f"Raise segment.index.bytes of the topic, as to 10485760, its default{f' ({line})' if line else ''},"
-    then = (
-        f"{mend} and restart the broker, an outage if it is the only one: its start deletes them, and it cleans again"
-    )
+    start = "its start deletes the .cleaned files, no records, and it cleans again"
+    then = f"{mend} and restart the broker, an outage if it is the only one: {start}"
     return f"{FAILED}{why}. The broker has not cleaned the partition since. {then}"
 
 

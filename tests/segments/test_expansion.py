@@ -136,7 +136,7 @@ COMMANDS: Final = {
 def test_commands_that_read_records_report_it(name: str, segment: Path) -> None:
     """`dump` in rows and in text, `verify` of a directory and of a file: one finding, exit 3."""
     path = segment.parent.parent if name == "verify" else segment
-    (segment.parent.parent / "meta.properties").write_text("version=1\n")
+    (segment.parent.parent / "meta.properties").write_text("version=1\nnode.id=1\ncluster.id=c\n")
     ended = kafkalog(*COMMANDS[name], "--max-expansion", f"{35 * KIB}", "--fail-on", "error", path)
     told = [row["code"] for row in ended.table("findings")] if "ndjson" in COMMANDS[name] else ended.err.split()
 

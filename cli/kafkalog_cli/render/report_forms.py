@@ -12,11 +12,11 @@ from io import BytesIO
 from itertools import chain, islice, pairwise
 from typing import Any, BinaryIO, Final
 
-from kafkalog.auditing.incidents import WITH_TOOLS, Verdict, groups_said, lost_said, worst_first
+from kafkalog.auditing.incidents import Verdict, groups_said, lost_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
-from kafkalog.quantities import iso, many, offset_range
+from kafkalog.quantities import iso, many, offset_range, producer_name
 from kafkalog.reports import FirstScreen, Line, cause_said, in_words, page, parts_said, records_line
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
@@ -132,13 +132,13 @@ def _each_step(
 def _in_brief(said: str) -> str:
     """Return a step that saves or ends something with what it loses in two words, and a question without its asides."""
     if said.startswith("Ask "):
-        return said.replace(WITH_TOOLS, "")
+        return re.sub(r" \([^()]*\)", "", said)
     what, _, loses = said.partition(": ")
     skipped = re.search("skip ([0-9]+ records?)", loses)
     brief = {
         "loses nothing": "loses nothing",
         "discards": "committed",
-        "a copy already": "nothing is to do if these files are a copy already",
+        "only a copy": "skip this if these files are only a copy of it",
     }
     more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
     return f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
@@ -200,21 +200,24 @@ def _on_screen(
     listed = cut(listed, room, sheet)
     room -= sheet.rows(listed)
     yield from listed
-    same = _same_steps(rows, at, moments, sheet)
+    beside = _beside(rows, at, moments, sheet)
     for story in stories or [[]]:
         for other in others:
-            if sheet.rows([*story, *same, *other]) <= room:
-                yield from (*story, *same, *other)
+            if sheet.rows([*story, *chain(*beside), *other]) <= room:
+                yield from (*story, *chain(*beside), *other)
                 return
     shortest, none = _labels(also, sheet), list[str]()
-    brief = none
-    ways = (same, shortest), (same, none), (none, shortest), (none, none)
-    for kept, labels in ways if rows else ways[:1]:
-        space = room - sheet.rows([*labels, *kept])
-        brief = _brief(rows[at], at + 1, told, space, named=bool(listed), moments=moments, sheet=sheet) if rows else []
-        if brief and not any(_MORE_STEPS in line for line in brief):
-            brief = [*brief, *kept]
-            break
+    brief, labels = none, shortest
+    for number in range(len(beside), -1, -1) if rows else ():  # what else happened gives way before another incident
+        for labels in (shortest, none):
+            space = room - sheet.rows([*labels, *chain(*beside[:number])])
+            brief = _brief(rows[at], at + 1, told, space, named=bool(listed), moments=moments, sheet=sheet)
+            if brief and not any(_MORE_STEPS in line for line in brief):
+                break
+        else:
+            continue
+        brief = [*brief, *chain(*beside[:number])]
+        break
     left = room - sheet.rows(brief)
     yield from brief
     if sheet.rows(others[-1]) <= left:
@@ -226,31 +229,34 @@ def _on_screen(
 def _urgent(rows: Sequence[Row]) -> int:
     """Return which incident is told: the worst one, but what is put right downstream waits for what stops consumers.
 
-    So does a damaged range in which no group stands. That is of errors alone: a doubt is no reason.
+    That is of errors alone: a doubt is no reason.
     """
     stops = (at for at, row in enumerate(rows) if row["kind"] == "consumers-stopped" and row["severity"] == "error")
-    return next(stops, 0) if rows and _can_wait(rows[0]) else 0
-
-
-def _can_wait(row: Row) -> bool:
-    return row["kind"] in _DOWNSTREAM or (row["kind"] == "records-unreadable" and not row.get("groups"))
+    return next(stops, 0) if rows and rows[0]["kind"] in _DOWNSTREAM else 0
 
 
 _DOWNSTREAM: Final = frozenset({"transaction-torn", "wrong-fate"})
 
 
-def _same_steps(rows: Sequence[Row], at: int, moments: TimesOfDay, sheet: Sheet) -> list[str]:
-    """Say of each incident whose steps are those of another one with what its commands have in their place."""
-    lines = []
-    for number, row in enumerate(rows, 1):
-        if number == at + 1 or (theirs := _in_place(rows[at], row)) is None:
+def _beside(rows: Sequence[Row], at: int, moments: TimesOfDay, sheet: Sheet) -> list[list[str]]:
+    """Return lines for each incident beside the told one: its first step, or as whose its steps are, with what else."""
+    whole, found = [at], []
+    for number, row in enumerate(rows[:_BESIDE]):
+        steps = row["next_steps"] or ()
+        if number == at or not steps:
             continue
-        lines += wrapped(moments.prose(escape(f"as {at + 1}, of {theirs}")), f"{number:>2} ", " " * _INDENT, sheet)
-    return lines
+        like = next((one for one in whole if (theirs := _in_place(rows[one], row)) is not None), None)
+        said = f"as {like + 1}, of {theirs}" if like is not None else _in_brief(steps[0]["text"])
+        lines = wrapped(moments.prose(escape(said)), f"{number + 1:>2} ", " " * _INDENT, sheet)
+        if like is None:
+            whole.append(number)
+            lines += [f"{' ' * _INDENT}{escape_line(steps[0]['command'])}"] if steps[0]["command"] else []
+        found.append(lines)
+    return found
 
 
 def _in_place(told: Row, row: Row) -> str | None:
-    """Return whose an incident is, and what its commands have where another one's have others; None if more differs."""
+    """Return whose an incident is, and what its steps have where another one's have others; None if more differs."""
     mine, theirs = ([shlex.split(step["command"] or "") for step in one["next_steps"] or ()] for one in (told, row))
     shapes = ([[word for word in words if word.startswith("-")] for words in one] for one in (mine, theirs))
     if not mine or next(shapes) != next(shapes):
@@ -260,10 +266,23 @@ def _in_place(told: Row, row: Row) -> str | None:
         for option, value in pairwise(words):
             if option.startswith("--") and not value.startswith("-") and option != "--bootstrap-server":
                 options[f"{option} {shlex.quote(value)}"] = None
-    who = ", ".join(row["transactional_ids"] or map("producer {}".format, row["producer_ids"]))
+    ids, producers = list(row["transactional_ids"] or ()), list(row["producer_ids"] or ())
+    who = ", ".join([*ids, *map("producer {}".format, producers)])
+    if len(ids) == len(producers) == 1:
+        who = producer_name(ids[0], producers[0])
+    is_said = row["first_offset"] is None or any("--start-offset" in words for words in theirs)
+    offset = "" if is_said else f", from offset {row['first_offset']}"
     after, said = (_AFTER.findall(" ".join(step["text"] for step in one["next_steps"])) for one in (row, told))
-    return f"{who}: {' '.join(options)}{f' ({after[0]})' if after and after != said else ''}"
+    later = f" ({after[0]})" if after and after != said else ""
+    sentences = re.split(r"(?<=\.) (?=[A-Z])", " ".join(step["text"] for step in row["next_steps"]))
+    fate = "".join(f" {one.partition(': ')[0].removesuffix('.')}." for one in sentences if one.startswith(_AGAIN))
+    fate = fate.replace(f" owner of {who}", " owner")
+    return f"{who or _names(row['partitions'], row['partitions_total'])}{offset}: {' '.join(options)}{later}.{fate}"
 
+
+_BESIDE: Final = 8  # incidents of which something stands beside the told one
+
+_AGAIN: Final = ("Write ", "Do not write ", "Ask the owner ")  # how it begins what becomes of saved records
 
 _AFTER: Final = re.compile(r"after \d{4}-\S+Z")
 
@@ -282,8 +301,13 @@ def _labels(lines: Sequence[Line], sheet: Sheet) -> list[str]:
     counts: Counter[str] = Counter()
     for line in lines:
         counts[line.label] += line.counts
-    said = ", ".join(f"{label} ({number:,})" if number else label for label, number in counts.items() if label)
+    said = ", ".join(
+        f"{number or ''} {_IN_A_LINE.get(label, label)}".lstrip() for label, number in counts.items() if label
+    )
     return ["", *wrapped(f"Also: {said}: --full", "", "  ", sheet)] if said else []
+
+
+_IN_A_LINE: Final = {"by hand": "aborted by hand", "cleaning": "without cleaning", "group": "of groups"}
 
 
 def _shortly(lines: Sequence[Line]) -> list[Line]:

@@ -17,7 +17,6 @@ from kafkalog.auditing.incidents.cluster_tables import (
 )
 from kafkalog.auditing.incidents.held_bytes import items_of_judged, items_of_space, join_incidents
 from kafkalog.auditing.incidents.incident import STOPS, Incident
-from kafkalog.auditing.incidents.open_transactions import WITH_TOOLS
 from kafkalog.auditing.incidents.runner import (
     batches_of_audit,
     incidents_of,
@@ -43,7 +42,6 @@ __all__ = [
     "AT_LEAST",
     "STOPS",
     "TORN",
-    "WITH_TOOLS",
     "WORDS",
     "ClusterRows",
     "ClusterTables",

@@ -362,7 +362,7 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
         copy = fork.copy
         text = (
             f"Save the copy on {copy.holder} before its broker starts, which truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)}: nothing is to do if {copy.log} is a copy already."
+            f" {offset_range(copy.first_offset, copy.last_offset)}; skip this if {copy.log} is only a copy of it."
         )
         steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {_spans(fork.wanted)}" for fork in forks if fork.wanted]

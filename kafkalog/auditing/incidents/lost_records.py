@@ -515,7 +515,7 @@ def _writers(incident: Incident) -> str:
         whose = listed([*ids, *map("producer {}".format, producers)])
     known, offsets = incident.records, incident.lost_records
     if whose and known and offsets and known < offsets:
-        return f"{whose}, of whom {known} of the {many(offsets, 'offset')} are at least, and others that wrote there"
+        return f"{whose}, who wrote {known} of the {many(offsets, 'offset')} or more, and others that wrote there"
     return whose or "the producers"
 
 

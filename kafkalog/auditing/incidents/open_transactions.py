@@ -27,7 +27,6 @@ __all__ = [
     "SAVE",
     "SAVE_DECIDED",
     "VERIFY",
-    "WITH_TOOLS",
     "Decided",
     "Open",
     "abort_steps",
@@ -187,7 +186,7 @@ def is_alone(tables: ClusterTables, place: TopicPartition) -> bool:
 def other_replicas(tables: ClusterTables, places: Iterable[TopicPartition], where: str) -> Step:
     """Return how to look for what a replica lacks: in the others, or where the topics have one each in a backup."""
     if all(is_alone(tables, place) for place in places):
-        return Step(f"Look for the files of {where} in a backup: there is no other replica (the topic has one).")
+        return Step(f"Look in a backup for the files of {where}: there is no other replica (the topic has one).")
     return Step.running(
         f"Read the other replicas of {where} together with this one: they may be whole.", *OTHER_BROKERS
     )
@@ -282,10 +281,9 @@ PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-
 SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
 SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, stop."
-WITH_TOOLS: Final = " (with tools of Kafka 3.0 or newer)"
 ASK: Final = (
-    "Ask the running broker for CurrentTransactionStartOffset of producer {producer}: None says that it ended, {first}"
-    f" {{later}} that it hangs{WITH_TOOLS}."
+    "Ask the broker for CurrentTransactionStartOffset of producer {producer}: None (or a later offset) says"
+    " that it ended, {first} {later} that it hangs."
 )
 ASK_TOO: Final = "Ask the same of producer {producer} in {place}: {first}{later} that it hangs."
 SAVE_FIRST: Final = "Only if it hangs: save {records} of {who}; this loses nothing."
@@ -296,7 +294,10 @@ END_EACH: Final = (
     "Only then{unless} end what hangs (kafka-transactions.sh abort {which}): read_committed consumers skip its records."
 )
 END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
-UNLESS: Final = ", and not while {who} has its transaction in {where} open, of which these may be,"
+UNLESS: Final = (
+    ", and once kafka-transactions.sh describe --transactional-id {who} shows none that is open (one is, in {where},"
+    " and these may be its),"
+)
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}."
 END_TOO: Final = (
     "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}."

@@ -92,7 +92,7 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     start = "" if leader is None else f": start broker {leader}, which led {'it' if is_one else 'them'}"
     if directory is not None:
         start = f": make room on the disk of {directory} or replace it, then restart the broker, which reads it again"
-    nothing = "" if leader is None or directory is not None else ". Then nothing is lost"
+    nothing = "" if leader is None or directory is not None else "; that loses nothing"
     incident.steps = [Step(f"Give {incident.where()} a leader{start}{nothing}.")]
     if needed is not None:
         incident.steps.insert(0, Step.running(f"Read {needed} together with these.", *OTHER_BROKERS))

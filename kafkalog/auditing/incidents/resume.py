@@ -14,7 +14,7 @@ from kafkalog.auditing.incidents.incident import Row, Step
 from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.topics import GroupAt
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import iso, listed, listed_of, many, producer_name
+from kafkalog.quantities import iso, listed, listed_of, many, offset_range, producer_name
 
 __all__ = [
     "PLACES",
@@ -78,11 +78,12 @@ def after_damage(tables: ClusterTables, place: TopicPartition, places: Ranges, l
         yield Step(f"{_names(before)} not come to offset {first} of {place} yet: a reset now would skip"
                    " records that can be read.")  # fmt: skip
     lost = many(places.offsets, "offset")
-    text = (f"{_GIVEN_UP}: stop each group that stands in or before the damage, and let it go on at {last + 1}."
-            f" It skips at most {lost}. A group past the damage needs nothing.")  # fmt: skip
+    there = offset_range(first, last)
+    text = (f"{_GIVEN_UP}: stop each group that stands at {there}, and let it go on at {last + 1}: it skips at most"
+            f" {lost}. One before reads on to {first} first; one past the damage needs nothing.")  # fmt: skip
     if others:
         more = listed_of(len(places) - 1, (str(end + 1) for _, end in others))
-        text = (f"{_GIVEN_UP}: stop each group that stands in or before the first damaged place, and let it go on at"
+        text = (f"{_GIVEN_UP}: stop each group that stands at {there}, and let it go on at"
                 f" {last + 1}. It stops again at offset {others[0][0]}: then go"
                 f" on at the next readable offset, in turn {more}. In all consumers lose {lost}.")  # fmt: skip
     yield _reset(text, place, last + 1)
@@ -98,8 +99,8 @@ def after_cut(tables: ClusterTables, place: TopicPartition, end: int) -> Iterato
     """Yield how groups go on that had read past the end of a log that was cut short."""
     beyond = [group for group in tables.groups.of(place) if group.offset > end]
     what = (
-        f", after the log's end at {end}: with auto.offset.reset=latest, or once the log is longer, it would skip"
-        f" what is written from {end} on. Set it back to {end}; it skips nothing."
+        f", after the log's end at {end}. If the records are given up, set it back to {end}, where it skips nothing:"
+        f" with auto.offset.reset=latest, or once the log is longer, it would skip what is written from {end} on."
     )
     yield from _resets(place, len(beyond), ((group, end, what) for group in beyond))
     if not beyond:
@@ -138,8 +139,9 @@ def after_fork(
         yield Step(f"{_names(doubtful)} read past offset {first} of {place}, and no commit says in which"
                    " history: those that did before the election go back, too.")  # fmt: skip
     yield _reset(
-        f"Reset each group that had read past offset {first} before the election to {first}: it skips nothing, and gets"
-        " the new leader's records.", place, first,
+        f"Reset each group that had read past offset {first} before the election (kafka-consumer-groups.sh --describe"
+        f" --all-groups) to {first}, its consumers stopped: it skips nothing, and gets the new leader's records.",
+        place, first,
     )  # fmt: skip
 
 
@@ -159,6 +161,9 @@ def around_gap(tables: ClusterTables, place: TopicPartition, places: Ranges) -> 
     said = []
     if past:
         said.append(f"{_names(past)} read past the missing offsets, and may have got their records before")
+    within = [group for group in groups if places.first < group.offset <= places.last]
+    if within:
+        said.append(f"{_names(within)} come into the gap: what is after {places.last} is next")
     if ahead:
         said.append(f"{_names(ahead)} not come to offset {places.first} yet, and will skip them")
     if said:

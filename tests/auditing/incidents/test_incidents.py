@@ -93,7 +93,7 @@ def _not_proved(row: Row) -> list[str]:
     if any(" abort --topic" in (step["command"] or "") for step in row["next_steps"]):
         told.append(f"{row['title']}: not proved, but aborted")
     if row["cause"] not in ("state-partition-missing", "never-arrived") and not row["next_steps"][0]["text"].startswith(
-        ("Copy again, ", "Ask the running broker ")
+        ("Copy again, ", "Ask the broker ")
     ):
         told.append(f"{row['title']}: the first step is no new copy and no question: {row['next_steps'][0]['text']}")
     return told
@@ -409,7 +409,7 @@ def test_what_was_pending_when_the_broker_stopped_is_not_aborted() -> None:
     (row,) = [row for row in incidents(FIXTURES / "k4-f-marker-pending") if row["kind"] == "consumers-stopped"]
     steps = [step["text"] for step in row["next_steps"]]
 
-    assert steps[0].endswith("coupons-meters.71-1 a leader: start broker 2, which led them. Then nothing is lost.")
+    assert steps[0].endswith("coupons-meters.71-1 a leader: start broker 2, which led them; that loses nothing.")
     assert "they were decided and pending at 2026-11-21T09:04:1" in steps[1]
     assert [bool(step["command"]) for step in row["next_steps"]] == [False, False, True, False]
     assert "so are all records of __transaction_state-0, " in steps[3]

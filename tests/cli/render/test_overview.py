@@ -60,14 +60,14 @@ def test_a_screen_is_a_screen(case: Path) -> None:
     held(case)
 
 
-def test_each_incident_has_a_line_before_the_worst_is_told() -> None:
+def test_each_incident_has_a_line_before_one_is_told() -> None:
     """Its number and severity, what and where, since when, who, how much, and how the next step begins."""
     lines = shown(told(ADMIN), Sheet(200)).splitlines()
     listed = [line for line in lines if re.match(r" \d ERROR   ", line)]
 
     assert listed == [
         " 1 ERROR   records unreadable (damaged bytes) · tickets-tickets.26-2 offsets 13-18 ·"
-        " sensors-orders.60-2 · 6 records unreadable · next: Look for the files",
+        " sensors-orders.60-2 · 6 records unreadable · next: Look in a backup",
         " 2 ERROR   consumers stopped (producer unknown) · clicks-coupons.10-1 offsets 0-1 · since between 08:55:16 and"
         " 08:55:18 · producer 3 · 2 records · 12 offsets wait · next: Save, check, end",
         " 3 ERROR   consumers stopped (data after marker) · tickets-tickets.26-0 offsets 4-6 · since about 08:55:18"
