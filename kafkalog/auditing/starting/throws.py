@@ -474,6 +474,8 @@ def row_of_file(
     """Return the first row that a finding about a file is of, None where a start does nothing about it.
 
     What is missing is judged by its directory. No broker goes on without the log directory of its metadata log.
+
+    Follows KafkaRaftServer and LogManager; each row names the class that it follows.
     """
     row = next((one for one in THROWS if one.strikes(code, file, release, at)), None)
     if row is None or row.fate is not Fate.OFFLINE:
