@@ -246,7 +246,8 @@ def _beside(rows: Sequence[Row], at: int, moments: TimesOfDay, sheet: Sheet) -> 
         if number == at or not steps:
             continue
         like = next((one for one in whole if (theirs := _in_place(rows[one], row)) is not None), None)
-        said = f"as {like + 1}, of {theirs}" if like is not None else _in_brief(steps[0]["text"])
+        first = _in_brief(steps[0]["text"]).removesuffix(".") + "."
+        said = f"as {like + 1}, of {theirs}" if like is not None else f"{first}{_again(row, 0)}"
         lines = wrapped(moments.prose(escape(said)), f"{number + 1:>2} ", " " * _INDENT, sheet)
         if like is None:
             whole.append(number)
@@ -274,15 +275,20 @@ def _in_place(told: Row, row: Row) -> str | None:
     offset = "" if is_said else f", from offset {row['first_offset']}"
     after, said = (_AFTER.findall(" ".join(step["text"] for step in one["next_steps"])) for one in (row, told))
     later = f" ({after[0]})" if after and after != said else ""
+    whose = who or _names(row["partitions"], row["partitions_total"])
+    return f"{whose}{offset}: {' '.join(options)}{later}.{_again(row)}"
+
+
+def _again(row: Row, most: int = 80) -> str:
+    """Return what becomes of an incident's saved records, with the reason where that has at most so many characters."""
     sentences = re.split(r"(?<=\.) (?=[A-Z])", " ".join(step["text"] for step in row["next_steps"]))
-    fate = "".join(f" {one.partition(': ')[0].removesuffix('.')}." for one in sentences if one.startswith(_AGAIN))
-    fate = fate.replace(f" owner of {who}", " owner")
-    return f"{who or _names(row['partitions'], row['partitions_total'])}{offset}: {' '.join(options)}{later}.{fate}"
+    said = (one if len(one) <= most else f"{one.partition(': ')[0]}." for one in sentences if one.startswith(_AGAIN))
+    return "".join(f" {one}" for one in dict.fromkeys(said))
 
 
 _BESIDE: Final = 8  # incidents of which something stands beside the told one
 
-_AGAIN: Final = ("Write ", "Do not write ", "Ask the owner ")  # how it begins what becomes of saved records
+_AGAIN: Final = ("Write ", "Do not write ", "Ask the owner ", "No file names ")  # how it begins what becomes of those
 
 _AFTER: Final = re.compile(r"after \d{4}-\S+Z")
 

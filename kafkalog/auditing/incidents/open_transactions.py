@@ -319,6 +319,8 @@ LEFT: Final = (
 STILL_OPEN: Final = (
     " Write {them} again only if {who} commits: its transaction, open since {time}, does not list the partition."
 )
+ABORTED_THEM: Final = " Do not write {them} again: {who} aborted {them} at {time}."
+NO_OWNER: Final = " No file names the owner of {who}, or says whether it committed {them}: look into what was saved."
 UNKNOWN: Final = " Ask the owner of {who} whether to write {them} again: no file says whether it committed {them}."
 
 
@@ -423,9 +425,9 @@ def _later(tables: ClusterTables, one: Open) -> str:
     if one.is_committed or one.is_aborted:  # a decision of the transaction before says nothing of this one
         timeout, why = 0, "a marker takes no minute"
     elif timeout:
-        why = f"its timeout of {age(timeout)} is over then"
+        why = f"its timeout of {age(timeout)}, and one more minute"
     else:
-        timeout, why = _LONGEST_MS, "15 min, the longest timeout by default, are over then"
+        timeout, why = _LONGEST_MS, "15 min, the longest timeout by default, and one more"
     return f"after {iso(max(tables.now, 0) + timeout + _MORE_MS)} ({why}) says"
 
 
@@ -446,7 +448,7 @@ def _owed(tables: ClusterTables, one: Open) -> str:
         return COMMITTED
     them, they = ("it", "it") if one.row["records"] == 1 else ("them", "they")
     facts = {"who": one.who, "them": them, "they": they}
-    unknown = UNKNOWN.format(**facts)
+    unknown = (NO_OWNER if one.row["transactional_id"] is None else UNKNOWN).format(**facts)
     steps = [
         step for step in tables.steps.get(one.row["transactional_id"] or "", ())
         if step["producer_id"] == one.row["producer_id"]
@@ -463,7 +465,8 @@ def _owed(tables: ClusterTables, one: Open) -> str:
     fates = {some.committed if some.prepared is not None else None for some in some_of}
     facts["who"] = one.row["transactional_id"]
     if len(fates) == 1 and (is_whole or None in fates):
-        said = {True: WITHOUT, False: ABORTED, None: STILL_OPEN}[fates.pop()]
+        aborted = ABORTED_THEM if len(some_of) == 1 else ABORTED
+        said = {True: WITHOUT, False: aborted, None: STILL_OPEN}[fates.pop()]
         return said.format(**facts, time=iso(_time_of(some_of[0])))
     if fates or before is None or not is_whole or any(some.committed for some in later):
         return unknown

@@ -281,7 +281,7 @@ _OF_MISSED: Final = Words(
     ),
 )  # fmt: skip
 _READ_ALL: Final = Step.running(
-    "Look for more records that consumers miss: an audit reads the headers of batches, and verify all records.",
+    "Look for more records that consumers miss: verify reads all records, an audit the headers of batches.",
     "kafkalog verify",
     "DIR",
 )

@@ -127,7 +127,10 @@ class Throw(NamedTuple):
 
     @property
     def severity(self) -> Severity:
-        """Say how severe an incident of the row is at least: an error where a broker or a log directory stops."""
+        """Say how severe an incident of the row is at least: an error where a broker or a log directory stops.
+
+        Follows LogManager, which goes on without an offline directory, and KafkaRaftServer.
+        """
         return Severity.ERROR if self.fate in (Fate.EXITS, Fate.OFFLINE) else Severity.NOTE
 
     @property

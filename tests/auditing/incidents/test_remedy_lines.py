@@ -562,7 +562,7 @@ def test_a_plan_saves_before_it_ends_and_says_what_to_write_again() -> None:
     for steps in plans:
         assert [step["text"].split()[0].rstrip(":") for step in steps[:4]] == ["Save", "Check", "End", "Verify"]
     assert [steps[3]["text"].partition("was ended. ")[2].partition(":")[0] for steps in plans] == [
-        "Ask the owner of producer 3 whether to write them again",
+        "No file names the owner of producer 3, or says whether it committed them",
         "Do not write them again",
         "Do not write it again unless the owner misses it",
     ]
