@@ -56,6 +56,8 @@ PROPERTIES: Final = {
 USERS: Final = {"t": 4, "c": 2}
 PLACES: Final = [f"{topic}-{number}" for topic, count in USERS.items() for number in range(count)]
 
+HOME: Final = "."
+
 # Kinds of files, by what their names match below a log directory.
 KINDS: Final = {
     "a log": "[tc]-*/*.log",
@@ -81,7 +83,7 @@ KINDS: Final = {
     "the quorum's state": "__cluster_metadata-0/quorum-state",
     "a directory": "[tc]-*",
     "a directory of groups": "__consumer_offsets-*",
-    "a log directory": ".",
+    "a log directory": HOME,
 }
 LINE: Final = "a line of meta.properties"
 OPERATIONS: Final = ("cut", "zeroed", "emptied", "removed", "swapped", "renamed", "duplicated")
@@ -291,7 +293,8 @@ def _change(start: Start, homes: Sequence[Path]) -> str:
     chance = random.Random(f"{SEED} {start}")
     if start.kind == LINE:
         return _change_line(start.operation, chance.choice(homes), chance).replace(f"{homes[0].parent}/", "")
-    every = [path for home in homes for path in sorted(home.glob(KINDS[start.kind]))]
+    pattern = KINDS[start.kind]
+    every = list(homes) if pattern == HOME else [path for home in homes for path in sorted(home.glob(pattern))]
     if start.kind.startswith("the newest"):
         every = [path for path in every if path == max(path.parent.glob(f"*{path.suffix}"))]
     if not every:

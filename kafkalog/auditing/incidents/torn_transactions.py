@@ -103,6 +103,7 @@ def _foreign_markers(tables: ClusterTables, findings: list[Row]) -> list[tuple[i
     every = {
         (TopicPartition.of(row), row["marker_offset"]): (row["marker_timestamp_ms"], row["state"] == "committed")
         for row in (*filter(None, ended), *by_tool)
+        if row["marker_timestamp_ms"] is not None
     }
     return sorted(every.values())
 
