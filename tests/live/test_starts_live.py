@@ -467,14 +467,15 @@ _OPEN: Final = re.compile(r"other files know|was put aside|stops at its start") 
 def _judged(said: dict[str, Any], did: dict[str, Any], harm: list[str]) -> list[str]:
     """Return in which way what was said is false; which partition it is said of is not looked at.
 
-    YES, BUT names what is lost, or may be: it is neither a yes nor a no.
+    YES, BUT names what is lost, or may be: it is neither a yes nor a no. An empty directory is no log directory: that it
+    can't be read is said instead of what a broker does with it.
     """
     answers = {"false YES": ("YES", said["restorable"], ""), "false OK of verify": ("OK", said["verify"], said["verify_says"]),
                "false OK of txn-audit": ("OK", said["audit"], said["audit_says"])}  # fmt: skip
     wrong = [way for way, (fine, word, why) in answers.items() if harm and word == fine and not _OPEN.search(why)]
     if not harm and not said["restorable"].startswith("YES"):
         wrong.append("false NO")
-    if said["refuses"] == did["started"]:
+    if said["refuses"] == did["started"] and "could not be read" not in said["why"]:
         wrong.append("started, and was said not to" if did["started"] else "did not start, and was not said to")
     if did["started"]:
         wrong += [
