@@ -366,10 +366,15 @@ class _OfCluster:
     def _tell_absent(self, metadata: Metadata, here: Mapping[TopicPartition, Sequence[Row]]) -> None:
         """Tell of partitions that given brokers are to have and have not, and of those whose leaders are elsewhere."""
         self._tell_not_given()
-        for one in self._findings:
-            is_absent = one.code == "partition-absent" or (one.code == "replica-only-aside" and one.needed is not None)
-            if is_absent and os.path.dirname(one.file) in {home.path for home in self._cluster.nodes}:
-                self._begins_empty(one, here)
+        homes = {home.path for home in self._cluster.nodes}
+        absent = {
+            (one.found, one.topic, one.partition): one  # the audit and the verification found it
+            for one in self._findings
+            if one.code == "partition-absent" or (one.code == "replica-only-aside" and one.needed is not None)
+            if os.path.dirname(one.file) in homes
+        }
+        for one in absent.values():
+            self._begins_empty(one, here)
         given, missing = {broker.node_id for broker in self._brokers}, Counter[str]()
         for name, _, now in placed(metadata):
             replicas, isr = [str(one) for one in now.replicas], {str(one) for one in now.isr}
