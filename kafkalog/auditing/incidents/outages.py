@@ -99,7 +99,7 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     if pending:
         incident.steps += let_end(tables, pending)
         incident.steps += waiting(tables, stable_offsets(tables, pending))
-    if leader is not None:
+    if leader is not None and directory is None:
         incident.steps += without_broker(tables, sorted(found.places), leader)
     if elsewhere:
         incident.steps.append(Step("Do not abort these transactions before all is read together: they are decided."))
