@@ -218,7 +218,9 @@ def newest_led_astray(directory: PartitionDirectory, end: int) -> Iterator[Findi
 
 
 def closed_with_other_times(directory: PartitionDirectory, newest_of: Sequence[int]) -> Iterator[Finding]:
-    """Yield the closed segments whose ``.timeindex`` does not end with the newest time of their batches.
+    """Yield the closed segments whose ``.timeindex`` does not end with the newest time of their batches, or of none.
+
+    A segment that the cleaner emptied has no entry: one whose bytes were lost has.
 
     Two segments whose batches have the same sizes and offsets may have been exchanged: only times tell them apart. The
     last entry is all that is read; an index that ends in zeros was copied while the broker wrote to it.
@@ -228,7 +230,8 @@ def closed_with_other_times(directory: PartitionDirectory, newest_of: Sequence[i
     for segment, newest in zip(directory.segments[:-1], newest_of, strict=False):
         path = segment.file(".timeindex")
         known = directory.files.get(os.path.basename(path))
-        if segment.is_remote or newest < 0 or known is None or known.size < TIME_INDEX_ENTRY.size:
+        is_empty = segment.size == 0
+        if segment.is_remote or (newest < 0 and not is_empty) or known is None or known.size < TIME_INDEX_ENTRY.size:
             continue
         at = (known.size // TIME_INDEX_ENTRY.size - 1) * TIME_INDEX_ENTRY.size
         try:
@@ -237,12 +240,26 @@ def closed_with_other_times(directory: PartitionDirectory, newest_of: Sequence[i
         except UnreadableError:
             continue  # `verify` reports it
         index.newest = newest
-        if len(index) and _ends_early(index):
+        if is_empty:
+            if len(index) and int(index.timestamp[-1]) > 0:
+                yield _emptied(directory, segment, int(index.offset[-1]))
+        elif len(index) and _ends_early(index):
             last = int(index.timestamp[-1])
             yield directory.finding(
                 "time-index-mismatch", path, _must_end_with(newest, last), position=at, length=TIME_INDEX_ENTRY.size,
                 offset=int(index.offset[-1]), needed=newest, found=last,
             )  # fmt: skip
+
+
+def _emptied(directory: PartitionDirectory, segment: Segment, offset: int) -> Finding:
+    return directory.finding(
+        "log-cut-short", segment.path, _knows_later("is empty", ".timeindex", offset),
+        position=0, offset=segment.base_offset, last_offset=offset, needed=offset, found=segment.base_offset - 1,
+    )  # fmt: skip
+
+
+def _knows_later(ends: str, suffix: str, offset: int) -> str:
+    return f"the segment {ends}, but its {suffix} has offset {offset}"
 
 
 def _must_end_with(newest: int, last: int) -> str:
@@ -506,7 +523,7 @@ class SegmentIndexes:
         finding = self._place.finding(
             "log-cut-short",
             ".log",
-            f"the segment {ends}, but its {suffix} has offset {offset}",
+            _knows_later(ends, suffix, offset),
             position=coverage.end,
             offset=last + 1,
             last_offset=offset,

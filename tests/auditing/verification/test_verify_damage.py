@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 import build
-from invoke import Ended, kafkalog
+from invoke import Ended, in_full, kafkalog
 from kafkalog.findings import Finding, Severity
 from kafkalog.segments.readers import batches
 from official import FIXTURES, materialize
@@ -127,6 +127,20 @@ def test_exchanged_segments_of_equal_sizes_are_told_by_their_times(producer_id: 
     told = {finding.code for finding in serious(verified(tmp_path))}
     assert told == {"segment-foreign" if producer_id > 0 else "time-index-mismatch"}
     assert kafkalog("txn-audit", "data", cwd=tmp_path).text.startswith("SUSPICIOUS")
+
+
+@pytest.mark.parametrize("has_time", [True, False])
+def test_a_closed_segment_that_was_emptied_is_not_one_that_the_cleaner_emptied(has_time: bool, tmp_path: Path) -> None:
+    """Its time index still has the newest time; the cleaner makes an empty one."""
+    log = tmp_path / "data" / "c-0"
+    log.mkdir(parents=True)
+    (tmp_path / "data" / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    (log / f"{0:020}.log").touch()
+    (log / f"{0:020}.index").touch()
+    (log / f"{0:020}.timeindex").write_bytes(struct.pack(">qi", 1000, 3) if has_time else b"")
+    (log / f"{4:020}.log").write_bytes(build.batch(build.record(), base_offset=4))
+
+    assert ("its .timeindex has offset 3" in in_full("txn-audit", "data", cwd=tmp_path).text) == has_time
 
 
 @pytest.mark.parametrize("suffix", [".log", ".index"])
