@@ -227,9 +227,10 @@ def _on_screen(
 
 
 def _urgent(rows: Sequence[Row]) -> int:
-    """Return which incident is told: the worst one, but what is put right downstream waits for what stops consumers.
+    """Return the place of the incident that is told whole: the first one, which is the worst.
 
-    That is of errors alone: a doubt is no reason.
+    If that is put right downstream, an incident that stops consumers now is told before it; one that only may stop them
+    is not.
     """
     stops = (at for at, row in enumerate(rows) if row["kind"] == "consumers-stopped" and row["severity"] == "error")
     return next(stops, 0) if rows and rows[0]["kind"] in _DOWNSTREAM else 0
@@ -258,7 +259,10 @@ def _beside(rows: Sequence[Row], at: int, moments: TimesOfDay, sheet: Sheet) -> 
 
 def _in_place(told: Row, row: Row) -> str | None:
     """Return whose an incident is, and what its steps have where another one's have others; None if more differs."""
-    mine, theirs = ([shlex.split(step["command"] or "") for step in one["next_steps"] or ()] for one in (told, row))
+    try:
+        mine, theirs = ([shlex.split(step["command"] or "") for step in one["next_steps"] or ()] for one in (told, row))
+    except ValueError:  # somebody else wrote this audit
+        return None
     shapes = ([[word for word in words if word.startswith("-")] for words in one] for one in (mine, theirs))
     if not mine or next(shapes) != next(shapes):
         return None

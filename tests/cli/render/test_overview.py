@@ -17,7 +17,7 @@ from kafkalog.zone import UTC
 from kafkalog_cli.commands.explain import _explained
 from kafkalog_cli.render.overview import LINES, Overview, Sheet, TimesOfDay, alike, cut
 from kafkalog_cli.render.people import PAPER
-from kafkalog_cli.render.report_forms import report_of, write_report
+from kafkalog_cli.render.report_forms import _in_place, report_of, write_report
 from kafkalog_cli.render.showing import Told
 from official import CORPUS, FIXTURES, cases, with_corpus
 
@@ -78,6 +78,13 @@ def test_each_incident_has_a_line_before_one_is_told() -> None:
     assert len(re.findall("2026-11-21", "\n".join(lines))) == 1
     told_ones = [line for line in lines if re.match(r" \d ERROR  \S", line)]
     assert [line[:10] for line in told_ones] == [" 1 ERROR  "]
+
+
+def test_a_step_that_is_no_command_line_is_like_no_other() -> None:
+    """An audit that somebody else wrote may have any text there."""
+    row = {"next_steps": ({"text": "Save.", "command": "kafkalog 'x"},)}
+
+    assert _in_place(row, row) is None
 
 
 def test_an_incident_is_named_by_its_number_or_its_id() -> None:
