@@ -500,6 +500,7 @@ class IncidentsParts(TypedDict):
     last_offset: int | None
     records: int | None
     fate: str
+    hangs_after_ms: int | None
 
 
 class IncidentsKeptIn(TypedDict):
@@ -539,6 +540,7 @@ class IncidentsNextSteps(TypedDict):
 
     text: str
     command: str | None
+    kind: str | None
 
 
 class IncidentsRow(TypedDict):

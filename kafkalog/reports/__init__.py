@@ -10,6 +10,7 @@ from kafkalog.reports.also import Line
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import FirstScreen, first_screen, screen_of
 from kafkalog.reports.incident_line import IncidentLine, cause_said, in_words, next_words, parts_said, records_line
+from kafkalog.reports.joint_plan import PlanStep, ended_alike, plan_of
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
@@ -37,11 +38,13 @@ __all__ = [
     "Line",
     "MadeSource",
     "Night",
+    "PlanStep",
     "SpaceReport",
     "WrittenAudit",
     "about_cluster",
     "cause_said",
     "columns_of",
+    "ended_alike",
     "first_screen",
     "fold_quiet",
     "in_words",
@@ -52,6 +55,7 @@ __all__ = [
     "next_words",
     "page",
     "parts_said",
+    "plan_of",
     "prometheus",
     "records_line",
     "screen_of",

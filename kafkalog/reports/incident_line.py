@@ -179,9 +179,11 @@ def _who(some: Sequence[Row]) -> str:
             os.path.basename(one["file"]) for row in some for one in row["events"] or () if one["file"]
         )
         return _first(list(files), len(files))
-    ids = _named(some, "transactional_ids")
-    producers = _named(some, "producer_ids")
-    return ids or (producers and f"producer{'s' * (', ' in producers)} {producers}")
+    ids, producers = _named(some, "transactional_ids"), _named(some, "producer_ids")
+    known, given = list(some[0]["transactional_ids"] or ()), list(some[0]["producer_ids"] or ())
+    if len(some) == len(known) == len(given) == 1:
+        return f"by {producer_name(known[0], given[0])}"
+    return f"by {ids}" if ids else producers and f"by producer{'s' * (', ' in producers)} {producers}"
 
 
 def _named(some: Sequence[Row], name: str) -> str:

@@ -70,10 +70,11 @@ INCIDENTS: Final = Table(
         Column(
             "parts", "json", "its transactions in each partition, where they are known one by one; the first 100:"
             " transactional_id, producer_id, topic, partition, first_offset, last_offset, records (0 where"
-            " there is only the marker), and the fate that was decided: committed, aborted, open,"
-            " none, or unknown",
+            " there is only the marker), the fate that was decided: committed, aborted, open, none, or"
+            " unknown, and of one that may hang the time from which on it does, if the broker still has it",
             shape='[{"transactional_id": "string?", "producer_id": "int64", "topic": "string", "partition": "int64",'
-            ' "first_offset": "int64", "last_offset": "int64?", "records": "int64?", "fate": "string"}]',
+            ' "first_offset": "int64", "last_offset": "int64?", "records": "int64?", "fate": "string",'
+            ' "hangs_after_ms": "int64?"}]',
         ),
         Column("transactions", "int64", "how many transactions are affected; null if it is about none"),
         Column("first_offset", "int64", "the first offset affected; null if several partitions are", least=None),
@@ -114,8 +115,9 @@ INCIDENTS: Final = Table(
             ' "what": "string"}]',
         ),
         Column("consumers", "json", "what consumers get: read_committed, read_uncommitted", shape='{"*": "string"}'),
-        Column("next_steps", "json", "what to do, in order: text, and a command or null",
-               shape='[{"text": "string", "command": "string?"}]'),
+        Column("next_steps", "json", "what to do, in order: text, a command or null, and what it is in the plan that"
+               " ends hanging transactions (save, check, ask, look, end, verify, again) or null",
+               shape='[{"text": "string", "command": "string?", "kind": "string?"}]'),
         Column("findings", "json", "the ids of the findings that it explains; the first 1,000", shape='["string"]'),
         Column("findings_total", "int64", "how many findings it explains"),
     ),

@@ -87,7 +87,7 @@ class TimesOfDay:
         day, time, fraction, zone = found.groups()
         self.said |= {found[0]}
         is_same, self.day = self.day == day + zone, self.day or day + zone
-        return time + fraction if is_same else found[0]
+        return time + ("" if fraction == ".000" else fraction) if is_same else found[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,20 +97,33 @@ class Overview:
     rows: Sequence[Row]
     moments: TimesOfDay
 
-    def lines(self) -> Iterator[tuple[str, str]]:
-        """Yield each line: which incidents it is about, as its number and severity, and what it says."""
+    def lines(self, told: frozenset[int] = frozenset()) -> Iterator[tuple[str, str]]:
+        """Yield each line: which incidents it is about, as its number and severity, and what it says.
+
+        Of those that are `told`, by their places, the next step is not said.
+        """
         number = 1
         for some in alike(self.rows):
             for together in [some] if len(some) >= _TOGETHER else [[row] for row in some]:
                 last = number + len(together) - 1
                 numbers = f"{number}" if last == number else f"{number}-{last}"
-                yield f"{numbers:>2} {together[0]['severity'].upper()}", self._line(together)
+                yield (
+                    f"{numbers:>2} {together[0]['severity'].upper()}",
+                    self._line(together, told.issuperset(range(number - 1, last))),
+                )
                 number = last + 1
 
-    def _line(self, some: Sequence[Row]) -> str:
+    def _line(self, some: Sequence[Row], is_told: bool) -> str:
         line = IncidentLine.of(some)
         since = "" if line.since_ms is None else f"since {self._times(line.since_ms, line.until_ms)}"
-        parts = [line.what, line.where, since, line.who, line.behind, line.next and f"next: {line.next}"]
+        parts = [
+            line.what,
+            line.where,
+            since,
+            line.who,
+            line.behind,
+            "" if is_told or not line.next else f"next: {line.next}",
+        ]
         return escape(" · ".join(filter(None, parts)))
 
     def _times(self, first: int, last: int | None) -> str:

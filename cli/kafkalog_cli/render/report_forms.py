@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import re
-import shlex
 import textwrap
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from io import BytesIO
-from itertools import chain, islice, pairwise
+from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
 from kafkalog.auditing.incidents import Verdict, groups_said, lost_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
 from kafkalog.narrowing import nothing_matches
-from kafkalog.quantities import iso, many, offset_range, producer_name
-from kafkalog.reports import FirstScreen, Line, cause_said, in_words, page, parts_said, records_line
+from kafkalog.quantities import iso, many, offset_range
+from kafkalog.reports import (
+    FirstScreen,
+    Line,
+    PlanStep,
+    cause_said,
+    ended_alike,
+    in_words,
+    page,
+    parts_said,
+    plan_of,
+    records_line,
+)
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
 from kafkalog.zone import Zone
@@ -47,6 +57,8 @@ _COLORS: Final = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "note": "\x1b[
 _INDENT: Final = 4  # before a label
 
 _LABEL: Final = 12
+
+_STEP: Final = 8  # before a step
 
 _TITLE: Final = 10  # before what follows the first line of a title
 
@@ -116,40 +128,43 @@ def _labelled(label: str, text: str, moments: TimesOfDay, sheet: Sheet) -> Itera
 
 
 def _each_step(
-    row: Row, moments: TimesOfDay, sheet: Sheet, *, short: tuple[str, ...] = ()
+    rows: Sequence[Row], moments: TimesOfDay, sheet: Sheet, *, label: str = "do", is_brief: bool = False,
+    said: Collection[str] = (),
 ) -> Iterator[list[str]]:  # fmt: skip
-    """Yield the lines of each step; of those that begin as in `short` only what they lose follows the colon."""
-    steps, label = row["next_steps"] or (), "do"
+    """Yield the lines of each step of an incident, or of several that are ended alike; in brief without asides.
+
+    What was `said` is not said again.
+    """
+    steps = [step for step in plan_of(rows) if step.text not in said or step.commands]
     for number, step in enumerate(steps, 1):
-        said = _in_brief(step["text"]) if step["text"].startswith(short) else step["text"]
-        lines = list(_labelled(label, f"{number}. {said}" if len(steps) > 1 else said, moments, sheet))
-        if step["command"]:
-            lines.append(f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}")
-        yield lines
+        for words in (step.text, _in_brief(step)):
+            text = moments.prose(escape(f"{number}. {words}" if len(steps) > 1 else words))
+            lines = wrapped(text, f"{label:>{_STEP - 1}} ", " " * _STEP, sheet)
+            if not is_brief or len(lines) == 1:
+                break
+        yield [*lines, *(f"{' ' * _STEP}{escape_line(command)}" for command in step.commands)]
         label = ""
 
 
-def _in_brief(said: str) -> str:
+def _in_brief(step: PlanStep) -> str:
     """Return a step that saves or ends something with what it loses in two words, and a question without its asides."""
-    if said.startswith("Ask "):
-        return re.sub(r" \([^()]*\)", "", said)
-    what, _, loses = said.partition(": ")
+    if step.kind == "ask":
+        return re.sub(r" \((?!producer)[^()]*\)", "", step.text)
+    if step.kind not in ("save", "end") or not step.commands:
+        return step.text
+    what, _, loses = step.text.partition(": ")
     skipped = re.search("skip ([0-9]+ records?)", loses)
-    brief = {
-        "loses nothing": "loses nothing",
-        "discards": "committed",
-        "only a copy": "skip this if these files are only a copy of it",
-    }
+    brief = {"loses nothing": "loses nothing", "discards": "committed"}
     more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
     return f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
 
 
 def _steps(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:
     steps = row["next_steps"] or ()
-    for lines in islice(_each_step(row, moments, sheet), most):
+    for lines in islice(_each_step([row], moments, sheet), most):
         yield from lines
     if len(steps) > most:
-        yield from _labelled("", f"… {len(steps) - most} more steps: --incident {row['id']}", moments, sheet)
+        yield f"{' ' * _STEP}… {len(steps) - most} more steps: --incident {row['id']}"
 
 
 def _drawn(rows: Sequence[Row], *, zone: Zone, sheet: Sheet, most: int | None) -> Iterator[str]:
@@ -167,134 +182,201 @@ def _drawn(rows: Sequence[Row], *, zone: Zone, sheet: Sheet, most: int | None) -
             yield from _head(row, f"{number:>2}", moments=TimesOfDay(zone), sheet=sheet)
             for step in row["next_steps"] or ():
                 if step["command"]:
-                    yield f"{' ' * (_INDENT + _LABEL)}{escape_line(step['command'])}"
+                    yield f"{' ' * _STEP}{escape_line(step['command'])}"
             yield from _labelled("incident", row["id"], TimesOfDay(zone), sheet)
             number += 1
 
 
-def _listed(rows: Sequence[Row], *, moments: TimesOfDay, sheet: Sheet) -> list[str]:
-    """Return a line for each incident."""
+def _listed(
+    rows: Sequence[Row], *, moments: TimesOfDay, sheet: Sheet, told: frozenset[int] = frozenset()
+) -> list[str]:  # fmt: skip
+    """Return a line for each incident; the steps of those that are `told`, by their places, follow."""
     lines = [""] * bool(rows)
-    for head, text in Overview(rows, moments).lines():
+    for head, text in Overview(rows, moments).lines(told):
         begin, end = (_COLORS[head.split()[-1].lower()], "\x1b[0m") if sheet.color else ("", "")
         first, *rest = wrapped(text, f"{head:<{_TITLE}} ", " " * (_TITLE + 1), sheet)
         lines += [f"{begin}{first[: len(head)]}{end}{first[len(head) :]}", *rest]
     return lines
 
 
-def _on_screen(
-    rows: Sequence[Row], also: Sequence[Line], told: str, room: int, *, moments: TimesOfDay, sheet: Sheet
-) -> Iterator[str]:  # fmt: skip
-    """Yield what fits into some rows of a terminal: a line for each of several incidents, one whole, and what else is.
+@dataclass(slots=True)
+class _Story:
+    """Incidents that one plan ends, by their `places`, and how much is told of them: nothing, their steps, or more.
 
-    The proof is left out first, then the words of what else happened and all of it but how much there is, and only then
-    some of what to do. `told` is the verdict's sentence.
+    `others` are those for which there is no room.
     """
-    listed = _listed(rows, moments=moments, sheet=sheet) if len(rows) > 1 else []
-    others = [_also(some, moments.zone, moments, sheet) for some in (also, _shortly(also))]
-    at = _urgent(rows)
-    stories = [
-        ["", *incident_lines(rows[at], at + 1, moments=moments, sheet=sheet, told=told, proof=proof)]
-        for proof in (True, False) if rows
-    ]  # fmt: skip
-    listed = cut(listed, room, sheet)
-    room -= sheet.rows(listed)
-    yield from listed
-    beside = _beside(rows, at, moments, sheet)
-    for story in stories or [[]]:
-        for other in others:
-            if sheet.rows([*story, *chain(*beside), *other]) <= room:
-                yield from (*story, *chain(*beside), *other)
-                return
-    shortest, none = _labels(also, sheet), list[str]()
-    brief, labels = none, shortest
-    for number in range(len(beside), -1, -1) if rows else ():  # what else happened gives way before another incident
-        for labels in (shortest, none):
-            space = room - sheet.rows([*labels, *chain(*beside[:number])])
-            brief = _brief(rows[at], at + 1, told, space, named=bool(listed), moments=moments, sheet=sheet)
-            if brief and not any(_MORE_STEPS in line for line in brief):
-                break
-        else:
-            continue
-        brief = [*brief, *chain(*beside[:number])]
-        break
-    left = room - sheet.rows(brief)
-    yield from brief
-    if sheet.rows(others[-1]) <= left:
-        yield from others[-1]
-    else:
-        yield from cut(others[-1], left, sheet) if left > _FEW else labels
+
+    places: list[int]
+    detail: int = 0
+    others: list[int] = field(default_factory=list)
 
 
-def _urgent(rows: Sequence[Row]) -> int:
-    """Return the place of the incident that is told whole: the first one, which is the worst.
+_ASK, _FIRST, _BRIEF, _PLAN, _HEADS, _FACTS, _PROOF = range(1, 8)  # how much is told of a story
 
-    If that is put right downstream, an incident that stops consumers now is told before it; one that only may stop them
-    is not.
+
+@dataclass(slots=True)
+class _Screen:
+    """What fits into some rows of a terminal: a line for each of several incidents, how they are ended, what else is.
+
+    Each story takes what room is left, one detail after the other: the steps of the most urgent one come first, then
+    those of the others, how much else there is, then titles, what else happened, and last the proof. `told` is the
+    verdict's sentence.
     """
-    stops = (at for at, row in enumerate(rows) if row["kind"] == "consumers-stopped" and row["severity"] == "error")
-    return next(stops, 0) if rows and rows[0]["kind"] in _DOWNSTREAM else 0
+
+    rows: Sequence[Row]
+    also: Sequence[Line]
+    told: str
+    room: int
+    moments: TimesOfDay
+    sheet: Sheet
+    stories: list[_Story] = field(default_factory=list)
+    beside: list[str] = field(default_factory=list)
+
+    def lines(self) -> list[str]:
+        """Return the lines."""
+        whole = sorted(self.stories, key=lambda story: story.places)
+        table = self._table(chain.from_iterable((*story.places, *story.others) for story in whole))
+        return [*table, *[""] * bool(whole), *chain.from_iterable(map(self._of_story, whole)), *self.beside]
+
+    def _table(self, told: Iterable[int]) -> list[str]:
+        if len(self.rows) < 2:
+            return []
+        lines = _listed(self.rows, moments=self.moments, sheet=self.sheet, told=frozenset(told))
+        return cut(lines, self.room, self.sheet)
+
+    def fits(self, spare: int = 0) -> bool:
+        """Say whether they fit, and leave some rows to spare."""
+        return self.sheet.rows(self.lines()) <= self.room - spare
+
+    def fill(self) -> list[str]:
+        """Return the lines with as much as fits."""
+        every = [_Story(places) for places in ended_alike(self.rows) if any(map(self._has_steps, places))]
+        for story in sorted(every, key=lambda one: _urgency(self.rows[one.places[0]])):
+            self._take(story)
+        if not self.stories and self.rows:
+            return self._cut()
+        forms = [_labels(self.also, self.sheet), *(self._also(some) for some in (_shortly(self.also), self.also))]
+        for beside, detail in ((0, _PLAN), (1, _HEADS), (1, _FACTS), (2, _PROOF)):
+            self._try_beside(forms[: beside + 1])
+            for story in self.stories:
+                if story.detail >= _BRIEF:
+                    self._try(story, detail)
+        return self.lines()
+
+    def _has_steps(self, place: int) -> bool:
+        return bool(self.rows[place]["next_steps"])
+
+    def _take(self, story: _Story) -> None:
+        """Take a story in brief, or as many of its incidents as there is room for; of a later one its first step."""
+        places = story.places
+        details = (_BRIEF, _FIRST, _ASK) if self.stories else (_BRIEF,)
+        self.stories.append(story)
+        for number in range(min(len(places), _BESIDE), 0, -1):
+            for story.detail in details:
+                story.places, story.others = places[:number], places[number:]
+                if self.fits():
+                    return
+        self.stories.remove(story)
+
+    def _try(self, story: _Story, detail: int) -> None:
+        before, story.detail = story.detail, detail
+        if not self.fits(spare=1):
+            story.detail = before
+
+    def _try_beside(self, forms: Sequence[list[str]]) -> None:
+        for form in forms:
+            before, self.beside = self.beside, form
+            if not self.fits(spare=1):
+                self.beside = before
+
+    def _also(self, lines: Sequence[Line]) -> list[str]:
+        return _also(lines, self.moments.zone, self.moments, self.sheet)
+
+    def _of_story(self, story: _Story) -> Iterator[str]:
+        rows, named = [self.rows[place] for place in story.places], len(self.rows) > 1
+        if story.detail >= _PROOF and len(rows) == 1:
+            number = story.places[0] + 1
+            yield from incident_lines(rows[0], number, moments=self.moments, sheet=self.sheet, told=self.told)
+            return
+        if story.places != min(one.places for one in self.stories) and story.detail > _BRIEF:
+            yield ""
+        yield from chain(*self._above(story, rows, named=named))
+        steps = self._steps(story, rows, named=named, is_brief=story.detail <= _BRIEF)
+        if story.detail <= _FIRST and len(steps) > 1:
+            more = many(len(steps) - 1, "more step")
+            lines, commands = steps[0], plan_of(rows)[0].commands
+            if story.detail == _ASK and commands:
+                lines, more = lines[: -len(commands)], f"the lines for it, and {more}"
+            steps = [lines, self._left(f"… {more}", story.places)]
+        yield from chain(*steps)
+        if story.others:
+            yield from self._left(f"… {_numbers(story.others)} in the same way, not in these lines", story.others)
+
+    def _left(self, said: str, places: Sequence[int]) -> list[str]:
+        return [f"{' ' * _STEP}{said}: --incident {places[0] + 1}"]
+
+    def _above(self, story: _Story, rows: Sequence[Row], *, named: bool) -> Iterator[list[str]]:
+        """Yield the titles of a story's incidents and what they do not say, as far as there is room for these."""
+        for place, row in zip(story.places, rows, strict=True):
+            moments = self.moments.block()
+            if story.detail >= _HEADS or not named:
+                yield list(_head(row, f"{place + 1:>2}", moments=moments, sheet=self.sheet, told=self.told))
+            before = ""
+            for label, text in _facts(row):
+                is_part = label == "who" and parts_said(row)
+                if story.detail >= _FACTS or is_part or (label in _NAMING and not named):
+                    yield list(_labelled("" if label == before else label, text, moments, self.sheet))
+                    before = label
+
+    def _steps(
+        self, story: _Story, rows: Sequence[Row], *, named: bool, is_brief: bool
+    ) -> list[list[str]]:  # fmt: skip
+        label = f"do {_numbers(story.places)}" if named and (story.detail < _HEADS or len(rows) > 1) else "do"
+        moments, said = self.moments.block(), self._said_before(story)
+        return list(_each_step(rows, moments, self.sheet, label=label, is_brief=is_brief, said=said))
+
+    def _said_before(self, story: _Story) -> set[str]:
+        before = (one for one in self.stories if one.detail >= _BRIEF and one.places < story.places)
+        steps = chain.from_iterable(plan_of([self.rows[place] for place in one.places]) for one in before)
+        return {step.text for step in steps}
+
+    def _cut(self) -> list[str]:
+        """Return the lines with some of what is to do for the most urgent incident, and how to see more."""
+        place = min((place for place in range(len(self.rows))), key=lambda one: _urgency(self.rows[one]))
+        row, named = self.rows[place], len(self.rows) > 1
+        lines, story = self._table([place]), _Story([place], _BRIEF)
+        above = ["", *chain(*self._above(story, [row], named=named))]
+        title = ["", *([] if named else _head(row, " 1", moments=self.moments, sheet=self.sheet, told=self.told))]
+        steps = self._steps(story, [row], named=named, is_brief=True)
+        for some in range(len(steps), -1, -1):
+            left = len(steps) - some
+            more = [f"{' ' * _STEP}… {many(left, 'more step')}: --incident {place + 1}"] if left else []
+            for head in (above, title):  # whose each part is stands before some of what to do is left out
+                if self.sheet.rows(found := [*lines, *head, *chain(*steps[:some]), *more]) <= self.room:
+                    return found
+        return lines
 
 
-_DOWNSTREAM: Final = frozenset({"transaction-torn", "wrong-fate"})
+def _urgency(row: Row) -> int:
+    """Return the rank of an incident for what room there is: what a repair downstream mends can wait for others.
+
+    So can records that are unreadable already. One that only may stop consumers goes before neither.
+    """
+    stops = row["kind"] == "consumers-stopped" and row["severity"] == "error"
+    return 0 if stops or row["kind"] not in _CAN_WAIT else 1
 
 
-def _beside(rows: Sequence[Row], at: int, moments: TimesOfDay, sheet: Sheet) -> list[list[str]]:
-    """Return lines for each incident beside the told one: its first step, or as whose its steps are, with what else."""
-    whole, found = [at], []
-    for number, row in enumerate(rows[:_BESIDE]):
-        steps = row["next_steps"] or ()
-        if number == at or not steps:
-            continue
-        like = next((one for one in whole if (theirs := _in_place(rows[one], row)) is not None), None)
-        first = _in_brief(steps[0]["text"]).removesuffix(".") + "."
-        said = f"as {like + 1}, of {theirs}" if like is not None else f"{first}{_again(row, 0)}"
-        lines = wrapped(moments.prose(escape(said)), f"{number + 1:>2} ", " " * _INDENT, sheet)
-        if like is None:
-            whole.append(number)
-            lines += [f"{' ' * _INDENT}{escape_line(steps[0]['command'])}"] if steps[0]["command"] else []
-        found.append(lines)
-    return found
+_CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate", "records-unreadable"})
+
+_BESIDE: Final = 8  # incidents that one plan ends
 
 
-def _in_place(told: Row, row: Row) -> str | None:
-    """Return whose an incident is, and what its steps have where another one's have others; None if more differs."""
-    try:
-        mine, theirs = ([shlex.split(step["command"] or "") for step in one["next_steps"] or ()] for one in (told, row))
-    except ValueError:  # somebody else wrote this audit
-        return None
-    shapes = ([[word for word in words if word.startswith("-")] for words in one] for one in (mine, theirs))
-    if not mine or next(shapes) != next(shapes):
-        return None
-    options: dict[str, None] = {}
-    for words in theirs:
-        for option, value in pairwise(words):
-            if option.startswith("--") and not value.startswith("-") and option != "--bootstrap-server":
-                options[f"{option} {shlex.quote(value)}"] = None
-    ids, producers = list(row["transactional_ids"] or ()), list(row["producer_ids"] or ())
-    who = ", ".join([*ids, *map("producer {}".format, producers)])
-    if len(ids) == len(producers) == 1:
-        who = producer_name(ids[0], producers[0])
-    is_said = row["first_offset"] is None or any("--start-offset" in words for words in theirs)
-    offset = "" if is_said else f", from offset {row['first_offset']}"
-    after, said = (_AFTER.findall(" ".join(step["text"] for step in one["next_steps"])) for one in (row, told))
-    later = f" ({after[0]})" if after and after != said else ""
-    whose = who or _names(row["partitions"], row["partitions_total"])
-    return f"{whose}{offset}: {' '.join(options)}{later}.{_again(row)}"
-
-
-def _again(row: Row, most: int = 80) -> str:
-    """Return what becomes of an incident's saved records, with the reason where that has at most so many characters."""
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", " ".join(step["text"] for step in row["next_steps"]))
-    said = (one if len(one) <= most else f"{one.partition(': ')[0]}." for one in sentences if one.startswith(_AGAIN))
-    return "".join(f" {one}" for one in dict.fromkeys(said))
-
-
-_BESIDE: Final = 8  # incidents of which something stands beside the told one
-
-_AGAIN: Final = ("Write ", "Do not write ", "Ask the owner ", "No file names ")  # how it begins what becomes of those
-
-_AFTER: Final = re.compile(r"after \d{4}-\S+Z")
+def _numbers(places: Sequence[int]) -> str:
+    """Name incidents by their numbers on the screen."""
+    first, last = places[0] + 1, places[-1] + 1
+    if len(places) > 1 and last - first == len(places) - 1:
+        return f"{first}-{last}"
+    return ", ".join(str(place + 1) for place in places)
 
 
 def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: Sheet) -> list[str]:
@@ -331,39 +413,6 @@ def _shortly(lines: Sequence[Line]) -> list[Line]:
 
 
 _NAMING: Final = frozenset({"since", "where", "who", "groups"})
-
-
-def _brief(
-    row: Row, number: int, told: str, room: int, *, named: bool, moments: TimesOfDay, sheet: Sheet
-) -> list[str]:  # fmt: skip
-    """Return an incident's title and as many of its steps as there is room for, and how to see more.
-
-    Where it is not `named` by a line of its own, its names are here; whose each part is stands here always.
-    """
-    head = title = ["", *_head(row, f"{number:>2}", moments=moments, sheet=sheet, told=told)]
-    before = ""
-    for label, text in _facts(row):
-        if label in _NAMING and (not named or label == "who"):
-            head = [*head, *_labelled("" if label == before else label, text, moments, sheet)]
-            before = label
-    steps: list[list[str]] = []
-    for short in ((), ("Save ",), ("Save ", "End ", "Ask ")):
-        steps = list(_each_step(row, moments, sheet, short=short))
-        if sheet.rows(lines := [*head, *chain(*steps)]) <= room:
-            return lines
-    texts = [step["text"] for step in row["next_steps"] or ()]
-    verify = next((at for at, text in enumerate(texts) if text.startswith("Verify")), -1)
-    for some in range(len(steps), -1, -1):  # how it is verified stays: it says what becomes of what was saved
-        kept = steps[verify] if some <= verify else []
-        left = len(steps) - some - bool(kept)
-        more = [f"{' ' * _INDENT}… {many(left, _MORE_STEPS)}: --incident {number}"] if left else []
-        for above in (head, title):  # whose each part is stands before some of what to do is left out
-            if sheet.rows(lines := [*above, *chain(*steps[:some]), *more, *kept]) <= room:
-                return lines
-    return []
-
-
-_MORE_STEPS: Final = "more step"
 
 
 def _facts(row: Row) -> Iterator[tuple[str, str]]:
@@ -588,11 +637,10 @@ def write_report(
         lines += [*listed, *_drawn(rows, zone=zone, sheet=sheet, most=None)]
         lines += [*_also(screen.also, zone, None, sheet), ""]
     else:
-        fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last, ""]
+        fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last]
         room = LINES - sheet.rows(fixed)
-        told = verdict.sentence
-        lines += _on_screen(rows, screen.also, told, room, moments=moments, sheet=sheet)
-        lines.append("")
+        body = _Screen(rows, screen.also, verdict.sentence, room, moments, sheet).fill()
+        lines += [*body, *[""] * (sheet.rows(body) < room)]
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
     stream.write(before_last)
@@ -644,7 +692,7 @@ def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
 
 _MORE: Final = "--all: all rows · --table {}: one table · kafkalog explain WORD"
 
-_OF_INCIDENTS: Final = "add --incident {} to the command: all its steps and its proof · --full · kafkalog explain WORD"
+_OF_INCIDENTS: Final = "--incident {}: the whole of one, with its proof · --full: all · kafkalog explain WORD"
 
 
 def report_of(told: Told, *, findings: bool = False) -> Report:
@@ -664,7 +712,7 @@ def report_of(told: Told, *, findings: bool = False) -> Report:
         return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
     of_audit = "transactions" in source.tables
     if report.drawn and of_audit:
-        number = 1 if len(report.drawn) == 1 or _urgent(report.drawn) else 2
+        number = "1" if len(report.drawn) == 1 else f"N (1-{len(report.drawn)})"
         return replace(report, more=f"More: {_OF_INCIDENTS.format(number)}")
     return replace(report, more=f"More: {_MORE.format('transactions' if of_audit else 'files')}")
 

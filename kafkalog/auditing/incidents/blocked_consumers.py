@@ -26,12 +26,13 @@ from kafkalog.auditing.incidents.open_transactions import (
     AUDIT,
     COLLECT_AGAIN,
     COPY_AGAIN,
-    DESCRIBE,
     OTHER_BROKERS,
     PRODUCERS,
     Open,
     abort_steps,
     ask_steps,
+    describing,
+    hangs_after,
     open_transaction,
 )
 from kafkalog.auditing.incidents.resume import waiting
@@ -221,11 +222,12 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         incident.steps += let_end(tables, every)
     if words in ("transaction-overdue", "prepared"):
         name = next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
-        incident.steps = [Step.running(step.text, DESCRIBE, ("--transactional-id", name)) for step in incident.steps]
+        incident.steps = [describing(step.text, name) for step in incident.steps]
     if words == "transaction-hanging":
         incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(tables, every, alone=True)]
     if not is_proved(incident.certainty) and words in _ASKED:
         incident.steps = ask_steps(tables, every)
+        incident.parts = [one.part._replace(hangs_after_ms=hangs_after(tables, one)) for one in every]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time

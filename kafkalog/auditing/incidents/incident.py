@@ -114,13 +114,15 @@ class Step(NamedTuple):
     """What to do, and the command that does it.
 
     One that `saves` records of its incident has the filters of its command, and in `place` what these leave, nothing
-    for all: the incident's id, the directories and the file's name come when the row is made.
+    for all: the incident's id, the directories and the file's name come when the row is made. `kind` is what it is in a
+    plan that several incidents may have.
     """
 
     text: str
     command: CommandLine | None = None
     saves: tuple[tuple[object, ...], ...] | None = None
     place: tuple[object, ...] = ()
+    kind: str | None = None
 
     @classmethod
     def running(cls, text: str, program: str, *arguments: str | tuple[object, ...], files: str = "") -> Step:
@@ -131,7 +133,11 @@ class Step(NamedTuple):
     @classmethod
     def saving(cls, text: str, *filters: tuple[object, ...], place: tuple[object, ...] = ()) -> Step:
         """Make a step that writes the records of its incident to a file, those that the filters leave."""
-        return cls(text, saves=filters, place=place)
+        return cls(text, saves=filters, place=place, kind="save")
+
+    def to(self, kind: str) -> Step:
+        """Return it as a step of this kind."""
+        return self._replace(kind=kind)
 
     @classmethod
     def copying(cls, text: str, copy: LostCopy) -> Step:
@@ -152,7 +158,7 @@ class Step(NamedTuple):
             *self.saves,
             output,
             *dict.fromkeys(map(given_again, directories)),
-        )
+        ).to("save")
 
 
 class LostCopy(NamedTuple):
@@ -198,6 +204,7 @@ class TransactionPart(NamedTuple):
     producer_id: int
     records: int | None
     fate: str
+    hangs_after_ms: int | None = None
 
     def row(self) -> dict[str, Any]:
         """Return it as the table has it."""
@@ -349,7 +356,7 @@ class Incident:
             groups_total=len(self.groups),
             events=[_event(one) for one in sorted(dict.fromkeys(self.events), key=_moment)[:LISTED]],
             consumers={level: text for level, text in self.consumers._asdict().items() if text},
-            next_steps=[{"text": step.text[:_TEXT], "command": step.command} for step in steps],
+            next_steps=[{"text": step.text[:_TEXT], "command": step.command, "kind": step.kind} for step in steps],
             findings=self.findings[:_FINDINGS],
             findings_total=len(self.findings),
         )

@@ -10,6 +10,7 @@ from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Event, Row, Sinc
 from kafkalog.auditing.incidents.leadership import leader_at
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.certainty import is_proved
+from kafkalog.few_of_many import grouped
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import age, iso, listed, many, offset_range, producer_name
@@ -19,7 +20,6 @@ __all__ = [
     "CHECK",
     "COLLECT_AGAIN",
     "COPY_AGAIN",
-    "DESCRIBE",
     "END",
     "OR_COPY_AGAIN",
     "OTHER_BROKERS",
@@ -32,6 +32,8 @@ __all__ = [
     "abort_steps",
     "ask_steps",
     "decided",
+    "describing",
+    "hangs_after",
     "is_alone",
     "open_transaction",
     "other_replicas",
@@ -281,47 +283,54 @@ PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-
 SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
 SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, stop."
-ASK: Final = (
-    "Ask the broker for CurrentTransactionStartOffset of producer {producer}: None (or a later offset) says"
-    " that it ended, {first} {later} that it hangs."
-)
-ASK_TOO: Final = "Ask the same of producer {producer} in {place}: {first}{later} that it hangs."
-SAVE_FIRST: Final = "Only if it hangs: save {records} of {who}; this loses nothing."
-END_ONLY: Final = (
-    "Only then{unless} end it (kafka-transactions.sh abort {which}): read_committed consumers skip {records}{discards}."
-)
-END_EACH: Final = (
-    "Only then{unless} end what hangs (kafka-transactions.sh abort {which}): read_committed consumers skip its records."
-)
-END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
-UNLESS: Final = (
-    ", and once kafka-transactions.sh describe --transactional-id {who} shows none that is open (one is, in {where},"
-    " and these may be its),"
-)
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}."
 END_TOO: Final = (
     "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}."
 )
-VERIFY: Final = "Verify: the check now says None for what was ended.{again}"
+VERIFY: Final = "Verify: the check now says None for what was ended."
+
+# The plan for one that may hang. It has no line that ends it: most that may hang do not.
+ASK: Final = (
+    "Ask the broker for CurrentTransactionStartOffset of producer {producer}. None, or more than {first}: it has ended,"
+    " stop here. {first}, {later}: it hangs, go on."
+)
+ASK_TOO: Final = "Ask the same of producer {producer} in {place}: {first}, {later}: it hangs there."
+SAVE_FIRST: Final = "If it hangs, save {records} of {who}: this loses nothing."
+UNLESS: Final = (
+    "Look whether {who} has an open transaction, as it had in {where} where the files end: these may be its records."
+    " Go on when it has none."
+)
+END_ONLY: Final = (
+    "If it hangs, end it with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed"
+    " consumers then skip {records}."
+)
+END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
 
 # Whether what was saved has to be written again: whoever wrote it counts on what its coordinator committed.
-COMMITTED: Final = " Write again what was committed."
+COMMITTED: Final = "Write {records} of {who} again: {were} committed."
 WITHOUT: Final = (
-    " Write {them} again: {who} committed at {time} without this partition, so its owner believes {them} written."
+    "Write {records} of {who} again: it committed at {time} without this partition, so its owner believes {them}"
+    " written."
 )
 ABORTED: Final = (
-    " Do not write {them} again: each transaction of {who} that {they} may be of was aborted, the first at {time}."
+    "Do not write {records} of {who} again: each transaction that {they} may be of was aborted, the first at {time}."
 )
 LEFT: Final = (
-    " Do not write {them} again unless the owner misses {them}: {they} came after the {decision} of {who} at {time},"
-    " and it has committed nothing since."
+    "Do not write {records} of {who} again unless its owner misses {them}: {they} came after its last {decision}, of"
+    " {time}."
 )
 STILL_OPEN: Final = (
-    " Write {them} again only if {who} commits: its transaction, open since {time}, does not list the partition."
+    "Write {records} of {who} again only if it commits: its transaction, open since {time}, does not list the"
+    " partition."
 )
-ABORTED_THEM: Final = " Do not write {them} again: {who} aborted {them} at {time}."
-NO_OWNER: Final = " No file names the owner of {who}, or says whether it committed {them}: look into what was saved."
-UNKNOWN: Final = " Ask the owner of {who} whether to write {them} again: no file says whether it committed {them}."
+ABORTED_THEM: Final = (
+    "Do not write {records} of {who} again: the transaction that {they} may be of was aborted at {time}."
+)
+DISCARDED: Final = "Do not write {records} of {who} again: {were} to be aborted."
+NO_OWNER: Final = (
+    "Look in the saved records for the owner of {who}: no file names it, or says whether {were} committed."
+)
+UNKNOWN: Final = "Ask the owner of {who} whether to write {records} again: no file says it."
 
 
 _LONGEST_MS: Final = 900_000  # transaction.max.timeout.ms by default
@@ -336,13 +345,8 @@ def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False
     steps = []
     checked: TopicPartition | None = None
     for one in every[:EVENTS]:
-        row, place = one.row, one.place
-        facts = {
-            "records": many(row["records"] or 0, "record"), "who": one.who, "place": place,
-            "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.at(),
-            "producer": row["producer_id"], "first": row["first_offset"],
-        }  # fmt: skip
-        of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
+        facts, of_place = _facts(tables, one)
+        row = one.row
         which = (
             *of_place, ("--producer-id", row["producer_id"]),
             ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
@@ -358,104 +362,138 @@ def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False
             steps.append(Step.saving(text, *which, place=(row["topic"], row["partition"], row["first_offset"])))
         abort = ABORT, *of_place, ("--start-offset", row["first_offset"])
         if one.place == checked:  # whose producers the check above shows, too
-            steps.append(Step.running(END_TOO.format(**facts), *abort))
+            steps.append(Step.running(END_TOO.format(**facts), *abort).to("end"))
             continue
         checked = one.place
-        steps.append(Step.running(CHECK.format(**facts), PRODUCERS, *of_place))
-        steps.append(Step.running(end, *abort))
+        steps.append(Step.running(CHECK.format(**facts), PRODUCERS, *of_place).to("check"))
+        steps.append(Step.running(end, *abort).to("end"))
     if len(every) > EVENTS:
         steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
-    if any(one.is_proved for one in every):
-        steps.append(Step(VERIFY.format(again=_again(tables, [one for one in every[:EVENTS] if one.is_proved]))))
-    return steps
+    proved = [one for one in every[:EVENTS] if one.is_proved]
+    if proved:
+        steps.append(Step(VERIFY).to("verify"))
+    return [*steps, *_again(tables, proved)]
 
 
 def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
     """Return how to ask the brokers whether transactions hang, which files cannot decide, and what to do if they do."""
     steps: list[Step] = []
     ends: list[str] = []
-    before = ""
-    facts: dict[str, object] = {}
     for one in every[:SHOWN]:
-        row = one.row
-        of_place = ("--topic", row["topic"]), ("--partition", row["partition"])
-        records, later = many(row["records"] or 0, "record"), _later(tables, one)
-        facts = {
-            "producer": row["producer_id"], "first": row["first_offset"], "place": one.place, "records": records,
-            "topic": row["topic"], "partition": row["partition"], "later": later,
-            "discards": ", which were committed: write them again" if one.is_committed else "",
-        }  # fmt: skip
-        if steps:
-            facts["later"] = " says" if later == before else f" {later}"
-        steps.append(Step.running((ASK_TOO if steps else ASK).format(**facts), PRODUCERS, *of_place))
-        before = later
-        if row["records"]:
+        facts, of_place = _facts(tables, one)
+        steps.append(Step.running((ASK_TOO if steps else ASK).format(**facts), PRODUCERS, *of_place).to("ask"))
+        if one.row["records"]:
             ends.append(END_WHICH.format(**facts))
     if ends:
-        number = many(sum(one.row["records"] or 0 for one in every), "record")
+        records = many(sum(one.row["records"] or 0 for one in every), "record")
         who = listed(dict.fromkeys(one.who for one in every))
-        steps.append(Step.saving(SAVE_FIRST.format(records=number, who=who)))
-        facts["which"], facts["unless"] = " or ".join(ends), _unless(tables, every[0])
-        # No line to paste: most that may hang do not.
-        end = (END_ONLY if len(ends) == 1 else END_EACH).format(**facts)
-        steps.append(Step(end + _again(tables, [one for one in every if not one.is_committed])))
+        steps.append(Step.saving(SAVE_FIRST.format(records=records, who=who)))
+        steps += _unless(tables, every[0])
+        end = END_ONLY.format(which=" or ".join(ends), records=records)
+        steps += [Step(end).to("end"), *_again(tables, every, "Then ")]
     return [*steps, OR_COPY_AGAIN]
 
 
-def _unless(tables: ClusterTables, one: Open) -> str:
-    """Warn of a transaction of the same producer that is open in other partitions: it may be this one."""
+def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[tuple[str, object], tuple[str, object]]]:
+    """Return what the steps say of a transaction, and the options that name its partition."""
+    row = one.row
+    facts = {
+        "records": many(row["records"] or 0, "record"), "who": one.who, "place": one.place,
+        "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.at(),
+        "producer": row["producer_id"], "first": row["first_offset"], "topic": row["topic"],
+        "partition": row["partition"], "later": _later(tables, one),
+    }  # fmt: skip
+    return facts, (("--topic", row["topic"]), ("--partition", row["partition"]))
+
+
+def _unless(tables: ClusterTables, one: Open) -> Iterator[Step]:
+    """Yield how to look for a transaction of the same producer that is open in other partitions: it may be this one."""
     steps = tables.steps.get(one.row["transactional_id"] or "", ())
     newest = steps[-1] if steps else None
-    if newest is None or newest["state"] != "ongoing" or not _of(newest, one.row) or _lists(newest, str(one.place)):
-        return ""
-    places = newest["partitions"] or ()
-    return UNLESS.format(who=one.row["transactional_id"], where=listed(places, SHOWN)) if places else ""
+    if newest is None or newest["state"] != "ongoing" or _is_decided(one):
+        return
+    if not _of(newest, one.row) or _lists(newest, str(one.place)):
+        return
+    if places := newest["partitions"] or ():
+        who = one.row["transactional_id"]
+        text = UNLESS.format(who=who, where=listed(places, SHOWN))
+        yield describing(text, who).to("look")
+
+
+def describing(text: str, transactional_id: str) -> Step:
+    """Return a step that asks the coordinator about a transactional id."""
+    return Step.running(text, DESCRIBE, ("--transactional-id", transactional_id))
+
+
+def hangs_after(tables: ClusterTables, one: Open) -> int | None:
+    """Return the time (ms) from which on a transaction that the broker still has does not end by itself.
+
+    It began before the files end, and then its timeout counts. A decided one has its marker at once; of another that no
+    record names, the longest timeout counts. One of two-phase commit has none.
+    """
+    timeout = 0 if _is_decided(one) else _timeout(tables, one) or _LONGEST_MS
+    if timeout == NO_TIMEOUT:
+        return None
+    return (max(tables.now, 0) + timeout + _MORE_MS) // 1000 * 1000 + 1000
 
 
 def _later(tables: ClusterTables, one: Open) -> str:
-    """Say from when on a transaction that the broker still has does not end by itself: it began before the files end.
-
-    A decided one has its marker at once; of another that no record names, the longest timeout counts. One of two-phase
-    commit has none.
-    """
-    steps = tables.steps.get(one.row["transactional_id"] or "", ())
-    timeout = max((step["timeout_ms"] or 0 for step in steps), default=0)
-    if timeout == NO_TIMEOUT:
-        return "after its owner has ended it says"
-    if one.is_committed or one.is_aborted:  # a decision of the transaction before says nothing of this one
-        timeout, why = 0, "a marker takes no minute"
+    """Say from when on it hangs, and why then."""
+    time, timeout = hangs_after(tables, one), _timeout(tables, one)
+    if time is None:
+        return "once its owner has ended it"
+    if _is_decided(one):
+        why = "a marker takes no minute"
     elif timeout:
-        why = f"its timeout of {age(timeout)}, and one more minute"
+        why = f"its timeout of {age(timeout)}, and a minute more"
     else:
-        timeout, why = _LONGEST_MS, "15 min, the longest timeout by default, and one more"
-    return f"after {iso(max(tables.now, 0) + timeout + _MORE_MS)} ({why}) says"
+        why = "the longest timeout by default of 15 min, and a minute more"
+    return f"later than {iso(time)} ({why})"
 
 
-def _again(tables: ClusterTables, every: Sequence[Open]) -> str:
-    """Say which of the saved records have to be written again, and why; nothing of what was to be aborted."""
-    return "".join(dict.fromkeys(_owed(tables, one) for one in every if not one.is_aborted))
+def _is_decided(one: Open) -> bool:  # a decision of the transaction before says nothing of this one
+    return one.is_committed or one.is_aborted
 
 
-def _owed(tables: ClusterTables, one: Open) -> str:
-    """Say whether the client of a hanging transaction counts on its records, by the decisions that may be theirs.
+def _timeout(tables: ClusterTables, one: Open) -> int:
+    """Return the longest timeout (ms) that an id's records have, 0 if none has one."""
+    return max((step["timeout_ms"] or 0 for step in tables.steps.get(one.row["transactional_id"] or "", ())), default=0)
 
-    A client commits only what brokers have acknowledged: what came after the marker of a commit was no part of it. An
-    abort waits for nothing: what came after one may be a request of the transaction that it ended. Else they may be of
-    any of their epoch that was open when they came. Where the cleaner may have removed one, or the coordinator's
-    records may have been copied before others, no file says it.
+
+def _again(tables: ClusterTables, every: Sequence[Open], before: str = "") -> Iterator[Step]:
+    """Yield whether the records have to be written again, and why.
+
+    What is the same of several partitions is said once.
     """
-    if one.is_committed:
-        return COMMITTED
-    them, they = ("it", "it") if one.row["records"] == 1 else ("them", "they")
-    facts = {"who": one.who, "them": them, "they": they}
-    unknown = (NO_OWNER if one.row["transactional_id"] is None else UNKNOWN).format(**facts)
+    owed = [(one, *_owed(tables, one)) for one in every if one.row["records"]]
+    for some in grouped(owed, lambda it: (it[1], it[0].who, *it[2].values())).values():
+        records = sum(one.row["records"] for one, _, _ in some)
+        them, they, were = ("it", "it", "it was") if records == 1 else ("them", "they", "they were")
+        one, words, said = some[0]
+        who = one.row["transactional_id"] or one.who
+        facts = {"who": who, "records": many(records, "record"), "them": them, "they": they, "were": were, **said}
+        text = words.format(**facts)
+        yield Step(f"{before}{text[0].lower()}{text[1:]}" if before else text).to("again")
+
+
+def _owed(tables: ClusterTables, one: Open) -> tuple[str, dict[str, str]]:
+    """Return the words, and their facts, that say whether a hanging transaction's client counts on its records.
+
+    It goes by the decisions that may be theirs. A client commits only what brokers have acknowledged: what came after
+    the marker of a commit was no part of it. An abort waits for nothing: what came after one may be a request of the
+    transaction that it ended. Else they may be of any of their epoch that was open when they came. Where the cleaner
+    may have removed one, or the coordinator's records may have been copied before others, no file says it.
+    """
+    if one.is_committed or one.is_aborted:
+        return COMMITTED if one.is_committed else DISCARDED, {}
+    unknown = NO_OWNER if one.row["transactional_id"] is None else UNKNOWN
     steps = [
         step for step in tables.steps.get(one.row["transactional_id"] or "", ())
         if step["producer_id"] == one.row["producer_id"]
     ]  # fmt: skip
     low, before = one.row["not_before_ms"], one.decided.prepared
     if not steps or (steps[0]["state"] != "empty" and (low is None or low < steps[0]["last_update_timestamp_ms"])):
-        return unknown
+        return unknown, {}
     high, newest = one.row["not_after_ms"], steps[-1]["last_update_timestamp_ms"]
     is_whole = one.is_proved or (high is not None and high <= newest)
     later = [some for some in _transactions(steps) if low is None or some.prepared is None or low <= _time_of(some)]
@@ -463,16 +501,12 @@ def _owed(tables: ClusterTables, one: Open) -> str:
     if before is not None and not one.decided.committed and _is_of_epoch(one.decided, one):
         some_of.insert(0, one.decided)
     fates = {some.committed if some.prepared is not None else None for some in some_of}
-    facts["who"] = one.row["transactional_id"]
     if len(fates) == 1 and (is_whole or None in fates):
         aborted = ABORTED_THEM if len(some_of) == 1 else ABORTED
-        said = {True: WITHOUT, False: aborted, None: STILL_OPEN}[fates.pop()]
-        return said.format(**facts, time=iso(_time_of(some_of[0])))
+        return {True: WITHOUT, False: aborted, None: STILL_OPEN}[fates.pop()], {"time": iso(_time_of(some_of[0]))}
     if fates or before is None or not is_whole or any(some.committed for some in later):
-        return unknown
-    return LEFT.format(
-        **facts, time=iso(_time_of(one.decided)), decision="commit" if one.decided.committed else "abort"
-    )
+        return unknown, {}
+    return LEFT, {"time": iso(_time_of(one.decided)), "decision": "commit" if one.decided.committed else "abort"}
 
 
 def _time_of(some: Decided) -> int:

@@ -17,12 +17,13 @@ from kafkalog.zone import UTC
 from kafkalog_cli.commands.explain import _explained
 from kafkalog_cli.render.overview import LINES, Overview, Sheet, TimesOfDay, alike, cut
 from kafkalog_cli.render.people import PAPER
-from kafkalog_cli.render.report_forms import _in_place, report_of, write_report
+from kafkalog_cli.render.report_forms import report_of, write_report
 from kafkalog_cli.render.showing import Told
 from official import CORPUS, FIXTURES, cases, with_corpus
 
 SHEETS: Final = (Sheet(60), Sheet(80), Sheet(100), Sheet(120), Sheet(PAPER, wraps=False))
 ADMIN: Final = FIXTURES / "made-damaged" / "data"
+TORN: Final = FIXTURES / "k4-g-foreign-markers" / "data"
 WHOLE: Final = re.compile(r" +(records +)?(kafka|kafkalog|mkdir)[-. ]")  # a command
 
 
@@ -61,30 +62,35 @@ def test_a_screen_is_a_screen(case: Path) -> None:
 
 
 def test_each_incident_has_a_line_before_one_is_told() -> None:
-    """Its number and severity, what and where, since when, who, how much, and how the next step begins."""
+    """Its number and severity, what and where, since when, who, how much; the next step where none of its steps follow."""
     lines = shown(told(ADMIN), Sheet(200)).splitlines()
     listed = [line for line in lines if re.match(r" \d ERROR   ", line)]
 
     assert listed == [
         " 1 ERROR   records unreadable (damaged bytes) · tickets-tickets.26-2 offsets 13-18 ·"
-        " sensors-orders.60-2 · 6 records unreadable · next: Look in a backup",
+        " by sensors-orders.60-2 (producer 2) · 6 records unreadable",
         " 2 ERROR   consumers stopped (producer unknown) · clicks-coupons.10-1 offsets 0-1 · since between 08:55:16 and"
-        " 08:55:18 · producer 3 · 2 records · 12 offsets wait · next: Save, check, end",
+        " 08:55:18 · by producer 3 · 2 records · 12 offsets wait",
         " 3 ERROR   consumers stopped (data after marker) · tickets-tickets.26-0 offsets 4-6 · since about 08:55:18"
-        " · payments-trades.85-0 · 3 records · 10 offsets wait · next: Save, check, end",
+        " · by payments-trades.85-0 (producer 0) · 3 records · 10 offsets wait",
         " 4 ERROR   consumers stopped (data after marker) · tickets-tickets.26-1 offset 21 · since about 08:55:18"
-        " · stock-trades.56-1 · 1 record · 19 offsets wait · next: Save, check, end",
+        " · by stock-trades.56-1 (producer 1) · 1 record · 19 offsets wait",
     ]
     assert len(re.findall("2026-11-21", "\n".join(lines))) == 1
-    told_ones = [line for line in lines if re.match(r" \d ERROR  \S", line)]
-    assert [line[:10] for line in told_ones] == [" 1 ERROR  "]
+    assert [line[:8] for line in lines if " do " in line[:8]] == ["   do 1 ", " do 2-4 "]
+    narrow = [line for line in shown(told(ADMIN), Sheet(100, wraps=False)).splitlines() if "next: " in line]
+    assert [line.partition("next: ")[2] for line in narrow] == ["Look in a backup"]
 
 
-def test_a_step_that_is_no_command_line_is_like_no_other() -> None:
-    """An audit that somebody else wrote may have any text there."""
-    row = {"next_steps": ({"text": "Save.", "command": "kafkalog 'x"},)}
+def test_steps_come_before_titles_and_titles_before_proof() -> None:
+    """What does not fit is left out from the end: the proof, what else is, titles, and of the steps the last ones."""
+    told_at = {width: shown(told(TORN), Sheet(width)) for width in (60, 80, 100, 200)}
 
-    assert _in_place(row, row) is None
+    assert "Undo them downstream" in told_at[100]
+    assert " 2 ERROR  2 records of parcels-meters.15" in told_at[200]
+    assert "    proof " not in told_at[60]
+    assert all("Save the records" in text for text in told_at.values())
+    assert all(Sheet(width).rows(text.splitlines()) <= LINES for width, text in told_at.items())
 
 
 def test_an_incident_is_named_by_its_number_or_its_id() -> None:
@@ -137,10 +143,10 @@ def test_a_date_stands_once_and_no_time_twice() -> None:
     moments = TimesOfDay(UTC)
 
     assert moments.prose("from 1970-01-01T00:00:01.000Z to 1970-01-01T00:00:02.000Z") == (
-        "from 1970-01-01T00:00:01.000Z to 00:00:02.000"
+        "from 1970-01-01T00:00:01.000Z to 00:00:02"
     )
-    assert [moments.time(2000), moments.time(3000), moments.time(3000)] == ["then", "00:00:03.000", "then"]
-    assert moments.block().time(3000) == "00:00:03.000"
+    assert [moments.time(2000), moments.time(3000), moments.time(3000)] == ["then", "00:00:03", "then"]
+    assert moments.block().time(3000) == "00:00:03"
     assert moments.prose("1970-01-02T00:00:01.000Z") == "1970-01-02T00:00:01.000Z"
 
 

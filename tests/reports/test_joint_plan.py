@@ -1,0 +1,112 @@
+"""Incidents that one plan ends: each step once, with the lines of all, and none of an incident that needs its own."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from typing import Any, Final
+
+import pytest
+
+from invoke import kafkalog
+from kafkalog.reports import ended_alike, plan_of
+from official import FIXTURES
+
+HANGING: Final = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
+
+
+def rows_of(*paths: object) -> list[dict[str, Any]]:
+    ended = kafkalog("txn-audit", *paths, "--table", "incidents", "--format", "ndjson")
+    return [json.loads(line) for line in ended.out.decode().splitlines()]
+
+
+def test_hanging_transactions_have_one_plan() -> None:
+    """Its save writes what their own saves write; each is checked, ended and told of by its own numbers."""
+    rows = [row for row in rows_of(HANGING) if row["kind"] == "consumers-stopped"]
+    plan = {step.kind: step for step in plan_of(rows)}
+    alone = [plan_of([row]) for row in rows]
+
+    assert ended_alike(rows[:3]) == [[0, 1, 2]]
+    assert list(plan) == ["save", "check", "end", "verify", "again"]
+    for kind in ("check", "end"):
+        assert list(plan[kind].commands) == [one for steps in alone for step in steps if step.kind == kind
+                                             for one in step.commands]  # fmt: skip
+    for row in rows:
+        (part,) = row["parts"]
+        assert f"{part['first_offset']} (producer {part['producer_id']})" in plan["check"].text
+        assert f"--start-offset {part['first_offset']}" in " ".join(plan["end"].commands)
+    assert all(steps[-1].text in plan["again"].text for steps in alone)
+
+
+def test_one_line_saves_what_each_of_theirs_does() -> None:
+    """Where all is hanging, it is one extract of that outcome."""
+    rows = [row for row in rows_of(HANGING) if row["kind"] == "consumers-stopped"]
+
+    def saved(command: str) -> set[tuple[object, ...]]:
+        words = shlex.split(command)[1:]
+        at = words.index("-o")
+        ended = kafkalog(*words[:at], *words[at + 2 :], "--format", "ndjson")
+        records = map(json.loads, ended.out.decode().splitlines())
+        return {(one["topic"], one["partition"], one["offset"], one["producer_id"]) for one in records}
+
+    (together,) = plan_of(rows)[0].commands
+    each = [saved(command) for row in rows for command in plan_of([row])[0].commands]
+    assert saved(together) == set().union(*each)
+    assert [len(one) for one in each] == [2, 3, 1]
+
+
+def made(*steps: tuple[str | None, str, str | None], **cells: Any) -> dict[str, Any]:
+    """An incident with these steps."""
+    part = {"topic": "t", "partition": 0, "first_offset": 3, "producer_id": 7, "records": 2, "fate": "open"}
+    named = [dict(zip(("kind", "text", "command"), step, strict=True)) for step in steps]
+    return {
+        "id": "0", "kind": "consumers-stopped", "severity": "error", "parts": [{**part, "hangs_after_ms": 1}],
+        "next_steps": named, **cells,
+    }  # fmt: skip
+
+
+ASK: Final = ("ask", "Ask.", "ask"), ("save", "Save.", "save"), ("end", "End.", None)
+END: Final = ("save", "Save.", "save"), ("check", "Check.", "check"), ("end", "End.", "end")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "is_alike"),
+    [
+        (made(*END), made(*END), True),
+        (made(*ASK), made(*ASK), True),
+        (made(*ASK), made(*END), False),
+        (made(*END), made(*END, severity="warning"), False),
+        (made(*END), made(*END, ("again", "Write it again.", None)), True),
+        (made(*END), made(*END, (None, "Read the old leader.", "read")), False),
+        (made((None, "Look.", "a")), made((None, "Look.", "b")), True),
+        (made((None, "Look.", "a")), made((None, "Look there.", "b")), False),
+        (made((None, "Wait.", None)), made((None, "Wait.", None)), False),
+        (made(), made(), False),
+    ],
+)
+def test_incidents_are_ended_alike(one: dict[str, Any], other: dict[str, Any], is_alike: bool) -> None:
+    """By the kinds of their steps, or the same words with lines of their own."""
+    assert ended_alike([one, other]) == ([[0, 1]] if is_alike else [[0], [1]])
+
+
+@pytest.mark.parametrize("part", [{"fate": "committed"}, {"fate": "aborted"}])
+def test_what_was_decided_has_a_plan_of_its_own(part: dict[str, Any]) -> None:
+    """Its save says what an abort discards."""
+    row = made(*END)
+    row["parts"][0] |= part
+    assert ended_alike([row, row]) == [[0], [1]]
+
+
+def test_no_time_ends_a_two_phase_commit() -> None:
+    """So none is said for it and others."""
+    row = made(*ASK)
+    row["parts"][0]["hangs_after_ms"] = None
+    assert ended_alike([row, row]) == [[0], [1]]
+
+
+def test_an_audit_that_somebody_else_wrote_has_plans_of_its_own() -> None:
+    """Whose steps have no kind, or any text."""
+    row = made()
+    row["next_steps"] = [{"text": "Save.", "command": "kafkalog 'x"}]
+    assert plan_of([row])[0].commands == ("kafkalog 'x",)
+    assert ended_alike([row]) == [[0]]
