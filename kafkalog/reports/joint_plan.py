@@ -23,6 +23,8 @@ END_ASKED: Final = (
     " then skip its records."
 )
 
+_SHOWN: Final = 3  # transactions whose partitions the lines of commands show well enough
+
 _OPTIONAL: Final = frozenset({"save", "look", "again"})  # steps that not each of the incidents ended alike has
 
 Row = Mapping[str, Any]
@@ -116,12 +118,17 @@ def _all_that_hangs(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _numbers(parts: Sequence[Row]) -> list[str]:
-    """Name where each transaction begins, and in which partition where one producer has several."""
+    """Name where each transaction begins, and its partition where one producer has several, or there are many."""
     places = grouped(parts, lambda part: part["producer_id"])
-    return [
-        f"{part['first_offset']} (producer {part['producer_id']}"
-        + (f" in {part['topic']}-{part['partition']})" if len(places[part["producer_id"]]) > 1 else ")")
+    named = [
+        f" in {part['topic']}-{part['partition']}"
+        if len(places[part["producer_id"]]) > 1 or len(parts) > _SHOWN
+        else ""
         for part in parts
+    ]
+    return [
+        f"{part['first_offset']} (producer {part['producer_id']}{where})"
+        for part, where in zip(parts, named, strict=True)
     ]
 
 

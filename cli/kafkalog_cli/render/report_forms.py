@@ -280,7 +280,7 @@ class _Screen:
 
     def _try(self, story: _Story, detail: int) -> None:
         before, story.detail = story.detail, detail
-        if not self.fits(spare=1):
+        if not self.fits(spare=int(detail > _PLAN)):
             story.detail = before
 
     def _try_beside(self, forms: Sequence[list[str]]) -> None:
@@ -313,7 +313,7 @@ class _Screen:
             yield from self._left(f"… {_numbers(story.others)} in the same way, not in these lines", story.others)
 
     def _left(self, said: str, places: Sequence[int]) -> list[str]:
-        return [f"{' ' * _STEP}{said}: --incident {places[0] + 1}"]
+        return [f"{' ' * _STEP}{said}: {', '.join(f'--incident {place + 1}' for place in places)}"]
 
     def _above(self, story: _Story, rows: Sequence[Row], *, named: bool) -> Iterator[list[str]]:
         """Yield the titles of a story's incidents and what they do not say, as far as there is room for these."""

@@ -298,7 +298,7 @@ ASK_TOO: Final = "Ask the same of producer {producer} in {place}: {first}, {late
 SAVE_FIRST: Final = "If it hangs, save {records} of {who}: this loses nothing."
 UNLESS: Final = (
     "Look whether {who} has an open transaction, as it had in {where} where the files end: these may be its records."
-    " Go on when it has none."
+    " Go on when the state is CompleteCommit or CompleteAbort."
 )
 END_ONLY: Final = (
     "If it hangs, end it with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed"
@@ -320,8 +320,8 @@ LEFT: Final = (
     " {time}."
 )
 STILL_OPEN: Final = (
-    "Write {records} of {who} again only if it commits: its transaction, open since {time}, does not list the"
-    " partition."
+    "Write {records} of {who} again only if its state becomes CompleteCommit: its transaction, open since {time}, does"
+    " not list the partition."
 )
 ABORTED_THEM: Final = (
     "Do not write {records} of {who} again: the transaction that {they} may be of was aborted at {time}."
