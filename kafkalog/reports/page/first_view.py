@@ -20,7 +20,7 @@ Row = dict[str, Any]
 
 _CALM: Final = frozenset({"OK", "YES"})
 
-_MILD: Final = frozenset({"SUSPICIOUS", "EMPTY", "YES, BUT"})
+_MILD: Final = frozenset({"SUSPICIOUS", "EMPTY", "YES, BUT", "OK, but ask"})
 
 
 class Night(NamedTuple):
@@ -57,8 +57,8 @@ def first_view(
     )  # fmt: skip
 
 
-def _tone(word: str) -> str:
-    first = word.partition(" ")[0]
+def _tone(words: str) -> str:
+    first = words.partition(" and ")[0]
     return "ok" if first in _CALM else "warning" if first in _MILD else "error"
 
 

@@ -29,7 +29,7 @@ def test_an_outage_is_said_with_what_waits_for_it() -> None:
 
     assert ended.status == 1
     assert ended.text.splitlines()[0] == (
-        "BLOCKED  3 partitions have had no leader since 2026-11-21T09:04:14.102Z (2 s before the files end);"
+        "BLOCKED  3 partitions have had no leader since 2026-11-21T09:04:14.102Z (files end 2 s later);"
         " 2 decided transactions wait there for the marker."
     )
 
