@@ -117,7 +117,7 @@ def _whose_hand(incident: Incident, foreign: Sequence[tuple[int, bool]]) -> str:
     """Say what can have sent an incident's foreign marker, and whether others came with it."""
     near: Sequence[tuple[int, bool]] = ()
     if incident.since is not None:
-        low, high = incident.since.time - _HAND, incident.since.time + _HAND
+        low, high = incident.since.time - _HAND + 1, incident.since.time + _HAND
         near = foreign[bisect_left(foreign, (low,)) : bisect_left(foreign, (high,))]
     said = ""
     if len(near) > 1:
@@ -207,12 +207,14 @@ def _other_parts(tables: ClusterTables, incident: Incident, some: list[_Ended], 
     """Say what became of the rest of a transaction: what came after the wrong marker, and what is elsewhere."""
     if decision is None:
         return ""
-    needed, rest = some[0][0]["needed"], []
+    needed, halves = some[0][0]["needed"], []
     for finding, row in some:
         half = None if row is None else _second_half(tables, finding, row, decision)
         if half is not None:
-            rest.append(f"{offset_range(half['first_offset'], half['last_offset'])} of {TopicPartition.of(half)}")
-    cut = f" The marker cut it in two: {listed(rest)}, written after it, were {needed}." if rest else ""
+            halves.append(half)
+    rest = [f"{offset_range(one['first_offset'], one['last_offset'])} of {TopicPartition.of(one)}" for one in halves]
+    were = "was" if sum(one["records"] for one in halves) == 1 else "were"
+    cut = f" The marker cut it in two: {listed(rest)}, written after it, {were} {needed}." if rest else ""
     listing = {TopicPartition.named(name) for name in decision["partitions"] or ()}
     others = sorted((listing & tables.replicas.keys()) - incident.partitions)
     return cut + (f" Its part in {listed(map(str, others))} was {needed}." if others else "")
