@@ -228,7 +228,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
     if words == "transaction-hanging":
         incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(tables, every, alone=True)]
     if not is_proved(incident.certainty) and words in _ASKED:
-        incident.steps = ask_steps(tables, every)
+        incident.steps = [*(incident.steps if words == "prepared" else ()), *ask_steps(tables, every)]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time
