@@ -59,12 +59,11 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         for row in source.rows("partitions")
         if row["log_start_offset"] > 0 and row["log"] in logs
     }
-    told: dict[str, bool] = {}
+    told: dict[str, set[str]] = {}
     for row in incidents:
-        fates = {part["fate"] for part in row.get("parts") or ()}
-        decided = bool(fates) and fates <= {"committed", "aborted"}
+        fates = {part["fate"] for part in row.get("parts") or ()} or {"none"}
         for name in row["transactional_ids"] or () if row["kind"] not in INFORMATIVE else ():
-            told[name] = told.get(name, True) and decided
+            told.setdefault(name, set()).update(fates, {row["cause"]} & {"overdue"})
     leaderless = {name for row in incidents if row["cause"] == "leader-lost" for name in row["partitions"] or ()}
     kinds = (
         list(_aborted(incidents, counts, here)),
@@ -208,18 +207,18 @@ def _its_records(row: Row, here: Collection[str] | None) -> str:
 
 
 def _open(
-    one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Mapping[str, bool],
+    one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Mapping[str, set[str]],
     leaderless: Collection[str],
 ) -> Line:  # fmt: skip
     """Say where a transaction is open, since when, and whether that is normal.
 
-    `told` are the ids in incidents, and whether these are about decided transactions alone.
+    `told` are the ids in incidents, with what was decided there, and which are overdue.
     """
     who = one.name if one.name is not None else f"producer {one.producer_id}"
+    fates = told.get(one.name or "", set())
     newer = ""
-    if one.name is not None and one.name in told:
-        is_older = told[one.name]  # what was decided is no part of what is open now, so it can be ended alone
-        newer = "; ending its older one does not touch it" if is_older else ""
+    if fates:  # what was decided is no part of what is open now, so it can be ended alone
+        newer = "; ending its older one does not touch it" if fates <= {"committed", "aborted"} else ""
         who = f"{who} (its newest transaction)" if one.since_ms is not None else f"a newer one of {who}"
     places = list(dict.fromkeys(f"{topic}-{partition}" for topic, partition in (part.place for part in one.data)))
     shortest = f"{who} in {listed(places, len(places))}" if places else who
@@ -230,7 +229,7 @@ def _open(
     begun = "" if one.since_ms is not None else f" by its own clock (begun after {STATE_TOPIC} was copied)"
     said = f"{who} {where or 'with no records here'} since {iso(since)}{begun}"
     old = "" if ends is None or ends < since - CLOCKS_MS else f"{age(max(0, ends - since))} old"
-    limit = _how_long(one.timeout_ms, None if ends is None else ends - since)
+    limit = _how_long(one.timeout_ms, None if ends is None or "overdue" in fates else ends - since)
     if without := [place for place in places if place in leaderless]:
         has = "has" if len(without) == 1 else "have"
         limit = f"can't end before {listed(without, len(without))} {has} a leader"
