@@ -19,6 +19,8 @@ VERDICTS: Final = {
     "INCOMPLETE": "Not all could be read, or parts are missing among the inputs: the answer is about the rest.",
     "EMPTY": "The log directories have no logs.",
     "OK": "Nothing above a note. The sentence says what there is all the same.",
+    "OK, but ask": "Nothing above a note, but the files end too early: whether a marker came, or a transaction hangs,"
+    " only the running broker can say. The exit status is that of OK.",
     "YES": "What was asked holds.",
     "YES, BUT": "What was asked holds, with what the sentence says.",
     "NO": "What was asked does not hold; the sentence says why.",
@@ -44,6 +46,7 @@ LABELS: Final = {
     "timed out": "Transactions that the coordinator aborted, as they were open for longer than their timeout.",
     "by hand": "Transactions that a foreign marker aborted, for example kafka-transactions.sh abort: no coordinator"
     " decided it, and none had decided to commit.",
+    "to do": "What the lines above ask for: of what was fenced or timed out nothing in the cluster.",
     "open": "Transactions that are under way where the files end; they are normal within their timeout.",
     "waiting": "Consumer groups whose offset commits are in an open transaction.",
     "log start": "Partitions whose oldest records are deleted.",

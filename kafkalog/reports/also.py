@@ -17,7 +17,7 @@ from kafkalog.certainty import POSSIBLE
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.log_dirs.left_over import FAILED
-from kafkalog.quantities import age, by_number, iso, number_of, offset_range, size_text
+from kafkalog.quantities import CLOCKS_MS, age, by_number, iso, number_of, offset_range, size_text
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead, ends_of
 
@@ -59,10 +59,15 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         for row in source.rows("partitions")
         if row["log_start_offset"] > 0 and row["log"] in logs
     }
-    told = {name for row in incidents if row["kind"] not in INFORMATIVE for name in row["transactional_ids"] or ()}
+    told: dict[str, set[str]] = {}
+    for row in incidents:
+        fates = {part["fate"] for part in row.get("parts") or ()} or {"none"}
+        for name in row["transactional_ids"] or () if row["kind"] not in INFORMATIVE else ():
+            told.setdefault(name, set()).update(fates, {row["cause"]} & {"overdue"})
+    leaderless = {name for row in incidents if row["cause"] == "leader-lost" for name in row["partitions"] or ()}
     kinds = (
         list(_aborted(incidents, counts, here)),
-        [_open(one, ends, starts, told) for one in sorted(counts.opened, key=_since)],
+        [_open(one, ends, starts, told, leaderless) for one in sorted(counts.opened, key=lambda one: one.began_ms)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
         list(_noted(source)),
@@ -95,18 +100,18 @@ def _first(lines: Sequence[Line]) -> Iterator[Line]:
                 sum(one.counts for one in rest),
                 f"and {len(rest):,} more",
             )
-        if seen := _SEEN.get(label):
-            yield Line("", seen, 0)
 
 
-# What a refused request leaves is at the client, not in the files.
-_SEEN: Final = {
-    "fenced": "nothing is to do in the cluster: of each of them the older producer's next produce, commit or abort is"
-    " refused: its client may have seen InvalidProducerEpochException or ProducerFencedException (kafkalog explain"
-    " writer-fenced)",
-    "timed out": "nothing is to do in the cluster: what such a producer sends after that is refused: its client may"
-    " have seen InvalidProducerEpochException or ProducerFencedException (kafkalog explain transactions-aborted)",
-}
+# Whether its client was refused already, no file says.
+_TO_DO: Final = Line(
+    "to do",
+    "nothing in the cluster: the next produce, commit or abort of such a producer is refused, most"
+    " often with InvalidProducerEpochException or ProducerFencedException, and its application decides whether to send"
+    " the aborted records again (kafkalog explain writer-fenced transactions-aborted)",
+    0,
+    "nothing in the cluster: their applications decide whether to send these records again",
+)
+_DEFAULT_MS: Final = 60_000  # transaction.timeout.ms
 
 _LABELS: Final = {"takeover": "fenced", "timeout": "timed out", "administrator": "by hand"}
 _SAID: Final = {
@@ -118,7 +123,10 @@ _SAID: Final = {
 
 def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | None) -> Iterator[Line]:
     """Yield whose transactions others aborted: what their own clients aborted is in the counts."""
+    causes = {row["cause"] for row in incidents if row["kind"] in INFORMATIVE}
     for label in _LABELS.values():
+        if label == _LABELS["administrator"] and not causes.isdisjoint(("takeover", "timeout")):
+            yield _TO_DO
         for row in incidents:
             if row["kind"] not in INFORMATIVE or _LABELS.get(row["cause"]) != label:
                 continue
@@ -132,7 +140,8 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
             if row["cause"] == "timeout":
                 keys = [(name, row["since_ms"]) for name in row["transactional_ids"]]
                 known = {counts.timeouts[key] for key in keys if key in counts.timeouts}
-                said = said.replace("timeout,", f"timeout of {age(min(known))},") if len(known) == 1 else said
+                short = f" (default {age(_DEFAULT_MS)})" * (min(known, default=_DEFAULT_MS) < _DEFAULT_MS)
+                said = said.replace("timeout,", f"timeout of {age(min(known))}{short},") if len(known) == 1 else said
             if row["cause"] == "takeover" and number == 1 and who in counts.raised:
                 said = (
                     f"probably Admin.fenceProducers: the id was taken over with a timeout of {age(counts.raised[who])}"
@@ -142,7 +151,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
             its = _its_records(row, here)
             names = f"{who}{times}"
             if row["cause"] == "administrator":
-                names = f"{who}{when}: {its} ended by a foreign abort marker; that undid no commit"
+                names = f"{who}{when}: {its}; undid no commit"
             yield Line(label, f"{who}{when}: {may}{said}; {its}", number, names)
 
 
@@ -197,45 +206,54 @@ def _its_records(row: Row, here: Collection[str] | None) -> str:
     return f"{at_least}{number_of(row['records'], 'record')} in {places}{where} {verb} aborted{missing}"
 
 
-def _since(one: OpenTransaction) -> int:
-    return one.since_ms if one.since_ms is not None else min((part.since_ms for part in one.data), default=0)
+def _open(
+    one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Mapping[str, set[str]],
+    leaderless: Collection[str],
+) -> Line:  # fmt: skip
+    """Say where a transaction is open, since when, and whether that is normal.
 
-
-def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Collection[str]) -> Line:
-    """Say where a transaction is open, since when, and whether that is normal; `told` are the ids in incidents."""
+    `told` are the ids in incidents, with what was decided there, and which are overdue.
+    """
     who = one.name if one.name is not None else f"producer {one.producer_id}"
-    if one.name in told:
-        who = f"{who} (its newest transaction)" if one.since_ms is not None else f"a newer transaction of {who}"
-    places = [f"{topic}-{partition}" for topic, partition in (part.place for part in one.data)]
+    fates = told.get(one.name or "", set())
+    newer = ""
+    if fates:  # what was decided is no part of what is open now, so it can be ended alone
+        newer = "; ending its older one does not touch it" if fates <= {"committed", "aborted"} else ""
+        who = f"{who} (its newest transaction)" if one.since_ms is not None else f"a newer one of {who}"
+    places = list(dict.fromkeys(f"{topic}-{partition}" for topic, partition in (part.place for part in one.data)))
     shortest = f"{who} in {listed(places, len(places))}" if places else who
-    where = ", ".join(_extent(part, starts.get(part.place, 0)) for part in one.data[:_NAMES]) or "with no records here"
+    where = ", ".join(_extent(one, part, starts.get(part.place, 0)) for part in one.data[:_NAMES])
     if len(one.data) > _NAMES:
         where += f" and {len(one.data) - _NAMES} more partitions"
-    since = _since(one)
-    who, when = f"{who} {where}", f"since {iso(since)}"
-    if one.since_ms is None:
-        begun = f"begun after {STATE_TOPIC} was copied"
-        return Line("open", f"{who} {when}; {begun}", 1, shortest)
-    old, limit, shortly = "", "", ""
-    if ends is not None and ends >= since:
-        old = f"{age(ends - since)} old"
-    if one.timeout_ms == NO_TIMEOUT:
-        limit = "of two-phase commit (enable2Pc): no timeout aborts it, only its owner may end it"
-        shortly = "two-phase commit: no timeout"
-    elif one.timeout_ms is not None:
-        within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
-        limit = shortly = f"timeout {age(one.timeout_ms)}{within}"
-    said = ", ".join(filter(None, (f"{who} {when}", old and f"{old} where the files end", limit)))
-    short = ", ".join(filter(None, (old, shortly)))
-    return Line("open", said, 1, f"{shortest} ({short})" if short else shortest)
+    since = one.began_ms
+    begun = "" if one.since_ms is not None else f" by its own clock (begun after {STATE_TOPIC} was copied)"
+    said = f"{who} {where or 'with no records here'} since {iso(since)}{begun}"
+    old = "" if ends is None or ends < since - CLOCKS_MS else f"{age(max(0, ends - since))} old"
+    limit = _how_long(one.timeout_ms, None if ends is None or "overdue" in fates else ends - since)
+    if without := [place for place in places if place in leaderless]:
+        has = "has" if len(without) == 1 else "have"
+        limit = f"can't end before {listed(without, len(without))} {has} a leader"
+    short = ", ".join(filter(None, (old, limit)))
+    full = ", ".join(filter(None, (said, old and f"{old} where the files end", limit)))
+    return Line("open", f"{full}{newer}", 1, f"{shortest} ({short}{newer})" if short else f"{shortest}{newer}")
 
 
-def _extent(part: OpenData, log_start: int) -> str:
+def _how_long(timeout: int | None, old: int | None) -> str:
+    """Say how long a transaction may be open, and whether one of this age (ms) is normal."""
+    if timeout == NO_TIMEOUT:
+        return "of two-phase commit: no timeout aborts it, only its owner may end it"
+    if timeout is None:
+        return ""
+    return f"timeout {age(timeout)}{'' if old is None else ': normal' if old <= timeout else ': over it'}"
+
+
+def _extent(one: OpenTransaction, part: OpenData, log_start: int) -> str:
     """Say where data is, as far as it is not deleted."""
     topic, partition = part.place
     first = min(max(part.first_offset, log_start), part.last_offset)
     offsets = f"{first}" if first == part.last_offset else f"{first}-{part.last_offset}"
-    return f"in {topic}-{partition} at {offsets}"
+    ended = " (of one that ended after this log was copied)" if part.epoch < one.epoch else ""
+    return f"in {topic}-{partition} at {offsets}{ended}"
 
 
 def _waiting(source: AuditSource, counts: Counted) -> Iterator[Line]:

@@ -15,6 +15,7 @@ import numpy as np
 from kafkalog.certainty import is_proved
 from kafkalog.columns.sorted_rows import group_begins, groups, place_of
 from kafkalog.columns.table import NONE, Columns
+from kafkalog.few_of_many import grouped
 from kafkalog.kafka.state_records import TOMBSTONE
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import TransactionState
@@ -34,12 +35,14 @@ _IDLE: Final = (TransactionState.EMPTY, TransactionState.DEAD, TOMBSTONE, *_ENDS
 _LAST_EPOCH: Final = 32766  # a producer id has 16 bits of epochs, and the last one is for fencing
 _NOTHING: Final = -2  # before an id's first record
 _DECIDED: Final = frozenset({"marker-missing"})  # why a transaction hangs whose decision is known
+_PENDING: Final = frozenset({"commit-pending", "abort-pending"})
 
 
 class OpenData(NamedTuple):
-    """Where a log has an open transaction's data."""
+    """Where a log has an open transaction's data; of an `epoch` below its own it is of one that has ended since."""
 
     place: TopicPartition
+    epoch: int
     first_offset: int
     last_offset: int
     records: int
@@ -48,7 +51,10 @@ class OpenData(NamedTuple):
 
 @dataclass(slots=True)
 class OpenTransaction:
-    """An open transaction: whose, since when and how long it may last by the coordinator's record, and its data."""
+    """An open transaction: whose, since when and how long it may last by the coordinator's records, and its data.
+
+    One that began after these were copied has no `since_ms` in them.
+    """
 
     name: str | None
     producer_id: int
@@ -57,12 +63,19 @@ class OpenTransaction:
     timeout_ms: int | None
     data: list[OpenData] = field(default_factory=list)
 
+    @property
+    def began_ms(self) -> int:
+        """Return when it began: without the coordinator's record by the producer's clock."""
+        own = (part.since_ms for part in self.data if part.epoch == self.epoch)
+        return self.since_ms if self.since_ms is not None else min(own, default=0)
+
 
 @dataclass(slots=True)
 class Counted:
     """The transactions of some clusters; `hanging` and `undecided` ones are open in their partitions alone.
 
-    Of what ended without the coordinator's record, those that an administrator aborted are apart.
+    Of what ended without the coordinator's record, those that an administrator aborted are apart. Of what was decided,
+    `unmarked` have no marker in some partition.
     """
 
     committed: int = 0
@@ -71,6 +84,7 @@ class Counted:
     hanging: int = 0
     in_doubt: int = 0  # of the hanging ones
     undecided: int = 0
+    unmarked: int = 0
     alone_committed: int = 0
     alone_aborted: int = 0
     by_administrator: int = 0
@@ -92,19 +106,32 @@ class Counted:
         alone = self.hanging + self.undecided + self.alone_committed + self.alone_aborted + self.by_administrator
         return self.committed + self.aborted + len(self.opened) + alone
 
-    def words(self) -> str:
-        """Say how many there are, how they ended, and which of them are only in their partitions."""
-        ended = (
-            (self.committed + self.alone_committed, "committed"),
-            (self.aborted + self.alone_aborted + self.by_administrator, "aborted"),
+    @property
+    def brief(self) -> str:
+        """Say how many there are, and how they ended."""
+        decided = [
+            f"{number:,} {word}"
+            for number, word in (
+                (self.committed + self.alone_committed, "committed"),
+                (self.aborted + self.alone_aborted + self.by_administrator, "aborted"),
+            )
+            if number
+        ]
+        if self.unmarked and decided:
+            of_these = "of these " * (self.committed + self.aborted > self.unmarked)
+            decided[-1] += f" ({self.unmarked:,} {of_these}without {'its' if self.unmarked == 1 else 'their'} marker)"
+        others = (
             (len(self.opened), "open"),
             (self.hanging - self.in_doubt, "hanging"),
             (self.in_doubt, "that may hang"),
             (self.undecided, "undecided"),
         )
-        parts = ", ".join(f"{number:,} {word}" for number, word in ended if number)
-        said = f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
-        alone = self.total - self.recorded
+        parts = ", ".join([*decided, *(f"{number:,} {word}" for number, word in others if number)])
+        return f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
+
+    def words(self) -> str:
+        """Say how many there are, how they ended, and which of them are only in their partitions."""
+        said, alone = self.brief, self.total - self.recorded
         if not alone:
             return said
         where = f"{many(len(self.places), 'partition', grouped=True)}"
@@ -138,6 +165,7 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
     known = {(one.producer_id, one.epoch): one for one in found.opened}
     alone: dict[tuple[int, int], OpenTransaction] = {}
     unended: dict[tuple[str, ...], list[NDArray[np.int64]]] = {}
+    unmarked: list[NDArray[np.int64]] = []
     decided = _Few.of(row for row in source.notes(frozenset({"transaction-undecided"})) if row["found"] is not None)
     for columns in source.transactions():
         chosen = columns["first_offset"] != NONE
@@ -145,8 +173,13 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         states = columns.texts("state")
         ended.add(columns, chosen & states.among(("committed", "aborted")))
         newer.add(columns)
-        without_end = chosen & states.among(("hanging", "undecided")) & ~columns.texts("cause").among(_DECIDED)
+        causes = columns.texts("cause")
+        no_marker = chosen & (causes.among(_DECIDED) | (states.among(_PENDING) & ~causes.among(("replica-behind",))))
+        open_alone = chosen & states.among(("hanging", "undecided")) & ~no_marker
+        without_end = open_alone.copy()
         decided.leave_out(columns, without_end)
+        if len(rows := np.flatnonzero(no_marker | (open_alone & ~without_end))):
+            unmarked.append(_key(columns["producer_id"][rows], columns["producer_epoch"][rows]))
         _add_unended(unended, columns.take(np.flatnonzero(without_end)), found)
         for row in _rows(columns, chosen & states.among(("ongoing",))):
             place = TopicPartition.of(row)
@@ -156,7 +189,9 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
                 opened = alone.setdefault(which, OpenTransaction(row["transactional_id"], *which, None, None))
                 found.places.add(place)
             opened.data.append(
-                OpenData(place, row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"])
+                OpenData(
+                    place, which[1], row["first_offset"], row["last_offset"], row["records"], row["first_timestamp_ms"]
+                )
             )
     ended.last()
     numbers = Counter[str]()
@@ -165,8 +200,30 @@ def counted(source: AuditSource, logs: set[str], asked: Collection[str] = ()) ->
         numbers[state] += number
         found.in_doubt += number if state == "hanging" and not is_proved(certainty) else 0
     found.hanging, found.undecided = numbers["hanging"], numbers["undecided"]
-    found.opened = [*newer.still_open(found.opened), *alone.values()]
+    found.unmarked = len(np.unique(np.concatenate(unmarked))) if unmarked else 0
+    _tell_timeouts(source, alone.values())
+    found.opened = list(_newest_of_each([*newer.still_open(found.opened), *alone.values()]))
     return found
+
+
+def _tell_timeouts(source: AuditSource, opened: Iterable[OpenTransaction]) -> None:
+    """Let what began after the coordinator's records were copied have the timeout of its producer's newest record."""
+    by_producer = grouped(opened, lambda one: one.producer_id)
+    for steps in source.steps() if by_producer else ():
+        rows = np.flatnonzero(np.isin(steps["producer_id"], list(by_producer)))
+        for producer, timeout in zip(
+            steps["producer_id"][rows].tolist(), steps["timeout_ms"][rows].tolist(), strict=True
+        ):
+            for one in by_producer[producer]:
+                one.timeout_ms = timeout
+
+
+def _newest_of_each(opened: Iterable[OpenTransaction]) -> Iterator[OpenTransaction]:
+    """Yield the newest transaction of each producer, with the data of older ones, which had ended when it began."""
+    for some in grouped(opened, lambda one: (one.name, one.producer_id)).values():
+        *older, newest = sorted(some, key=lambda one: one.epoch)
+        newest.data[:0] = [part for one in older for part in one.data]
+        yield newest
 
 
 def _add_unended(unended: dict[tuple[str, ...], list[NDArray[np.int64]]], columns: Columns, found: Counted) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalog.auditing.incidents import Verdict, answered, may_wait, verdict_of
+from kafkalog.auditing.incidents import Verdict, answered, is_asked, may_wait, verdict_of
 from kafkalog.catalogue import codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
@@ -85,7 +85,7 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     def fine() -> tuple[str, Sequence[str]]:
         if not partitions:
             return "EMPTY", ["the log directories have no logs"]
-        return "OK", _fine(counts.words(), incidents, lines, _lost_or_later(source))
+        return "OK", _fine(counts.brief, incidents, lines, _lost_or_later(source))
 
     verdict = verdict_of(
         incidents, fine, unread=source.unread, noted=source.noted, ends=ends, scope=source.scope,
@@ -95,13 +95,12 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     behind = [_cluster(one, is_cut=is_cut) for one in about]
     if ends is not None:
         behind.append(f"files end {iso(ends)}")
-    transactions = counts.words()
     records, batches = (sum(row[name] for row in partitions) for name in ("records", "batches"))
     read = (number_of(len(partitions), "log"), number_of(batches, "batch", "batches"), number_of(records, "record"))
     was_read = ", ".join(read) + _markers(partitions)
     # An OK says the transactions first, and is worth what was read.
-    brief = [*behind, was_read if verdict.word in ("OK", "EMPTY") else transactions.partition(" (")[0]]
-    behind += [was_read, transactions]
+    brief = [*behind, was_read if verdict.word in ("OK", "EMPTY") else counts.brief]
+    behind += [was_read, counts.words()]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     calm = verdict.word == "OK" and not (lines or notes)
     return FirstScreen(verdict, [*filter(None, behind)], lines, calm, [*filter(None, brief)])
@@ -110,8 +109,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
 def _markers(partitions: Sequence[Row]) -> str:
     """Say how many offsets are no records': who counts records by their offsets finds these missing."""
     number = sum(row["control_records"] for row in partitions if row["topic"] != METADATA_TOPIC)
-    takes = "takes an offset" if number == 1 else "take offsets"
-    return f", and {number_of(number, 'marker')}, which {takes}, too" if number else ""
+    takes = "which takes an offset, too" if number == 1 else "an offset each"
+    return f" and {number_of(number, 'marker')}, {takes}" if number else ""
 
 
 def screen_of(source: AuditSource) -> FirstScreen:
@@ -191,6 +190,8 @@ def _lost_or_later(source: AuditSource) -> list[str]:
 
 def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_open: Sequence[str]) -> list[str]:
     """Say what there is where nothing is wrong, in parts."""
+    others = [row for row in incidents if not is_asked(row)]
+    is_sure = len(others) == len(incidents)
     numbers: dict[str, int] = {}
     for line in lines:
         numbers[line.label] = numbers.get(line.label, 0) + line.counts
@@ -198,7 +199,7 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
     for label, one in (("fenced", "fenced"), ("timed out", "timed out"), ("by hand", "aborted by an administrator")):
         if number := numbers.get(label):
             parts.append(f"{number:,} {one}")
-    if numbers.get("open"):
+    if numbers.get("open") and is_sure:
         parts.append("read_committed consumers get what is before the open ones")
     if number := numbers.get("waiting"):
         parts.append(f"{number_of(number, 'group')} with commits in an open transaction")
@@ -210,17 +211,12 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
         failed = sum(line.counts for line in lines if line.label == "cleaning" and STOPPED in line.text)
         did = f"{STOPPED}, as a cleaning failed," if failed == number else "a cleaning did not finish"
         parts.append(f"{did} in {number_of(number, 'partition')}")
-    parts += [*ends_open, *may_wait(incidents)]
-    skewed = [row for row in incidents if row["kind"] == "copy-skewed"]
-    early = [row for row in skewed if row["parts"] and all(part["fate"] != "unknown" for part in row["parts"])]
-    if number := sum(row["transactions"] or 0 for row in early):
-        of = "its marker" if number == 1 else "their markers"
-        parts.append(f"{number_of(number, 'decided transaction')} without {of} in this copy: ask the broker")
-    if len(skewed) > len(early):
+    parts += [*ends_open, *may_wait(others)]
+    if any(row["kind"] == "copy-skewed" for row in others):
         parts.append("files of different moments, which can't tell how some transactions ended")
     if any(row["cause"] == "cut-in-bundle" for row in incidents):
         parts.append("a bundle that was cut, which can't tell how some transactions ended")
-    return [counts.partition(" (")[0], *(parts or [_NOTHING])]
+    return [counts, *(parts or [_NOTHING] * is_sure)]
 
 
 _SHOWN: Final = 10  # lines of a kind; the tables have all

@@ -342,7 +342,7 @@ SUMMARY: Final = Table(
     (
         Column("verdict", "string", "the verdict in a line, as the first screen has it"),
         Column("word", "string", "its first word, of what is worst"),
-        Column("also", "string", "the word of what is wrong beside that, or null"),
+        Column("also", "string", "the word of what is wrong beside that, ASK if the broker is to be asked, or null"),
         Column("worst", "string", "the highest severity of all incidents; null without any, and without findings",
                words=("note", "warning", "error")),
         Column("complete", "bool", "false where a word is INCOMPLETE: something was not read, or is missing"),

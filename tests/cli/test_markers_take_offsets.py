@@ -46,8 +46,8 @@ def test_find_says_nothing_where_no_transaction_was(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kinds", "words"),
     [
-        (("commit", "commit"), "2 records, and 2 markers, which take offsets, too"),
-        (("commit",), "1 record, and 1 marker, which takes an offset, too"),
+        (("commit", "commit"), "2 records and 2 markers, an offset each"),
+        (("commit",), "1 record and 1 marker, which takes an offset, too"),
     ],
 )
 def test_the_first_screen_counts_them(tmp_path: Path, kinds: tuple[str, ...], words: str) -> None:

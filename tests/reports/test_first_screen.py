@@ -16,6 +16,8 @@ import official
 from compare import show
 from first_words import Fact, deleted_by_request, facts
 from invoke import in_full, kafkalog
+from kafkalog.auditing.pipeline import audit
+from kafkalog.reports import screen_of, source_of
 
 OTHERS = [official.CORPUS.with_name(name) for name in ("corpus-space", "corpus-tiered")]
 
@@ -115,7 +117,7 @@ def test_what_is_in_remote_storage_is_not_called_deleted(case: Path, tmp_path: P
 )
 def test_a_copy_of_a_healthy_cluster_has_lost_nothing(case: Path, tmp_path: Path) -> None:
     """Nothing was lost, damaged or blocked in it, however its files moved while they were copied."""
-    assert screen(case, tmp_path).split()[0].strip(":") in ("OK", "SUSPICIOUS", "INCOMPLETE")
+    assert screen(case, tmp_path).split()[0].strip(",:") in ("OK", "SUSPICIOUS", "INCOMPLETE")
 
 
 def test_what_is_proved_and_what_may_be_are_counted_apart(tmp_path: Path) -> None:
@@ -128,6 +130,57 @@ def test_what_is_proved_and_what_may_be_are_counted_apart(tmp_path: Path) -> Non
         "1 aborted, 1 hanging, 4 that may hang (6 by the coordinator's records; 5 more without one, in 5 partitions)"
         in shown
     )
+
+
+_OPEN = "a newer one of claims-claims.48-1 in coupons-claims.5-0, coupons-claims.5-1"
+
+
+@pytest.mark.parametrize(
+    ("case", "counted", "shortly"),
+    [
+        (
+            "k4-f-marker-leaderless", "6 transactions: 4 committed, 1 aborted (2 of these without their marker), 1 open",
+            "claims-claims.0-10 in quotes-orders.76-0, quotes-orders.76-1 (24 s old, timeout 1 min: normal)",
+        ),
+        (
+            "k4-f-marker-pending", "6 transactions: 4 committed, 1 aborted (2 of these without their marker), 1 open",
+            "trades-riders.53-12 in coupons-meters.71-0, coupons-meters.71-1 (14 s old, can't end before"
+            " coupons-meters.71-1 has a leader)",
+        ),
+        (
+            "copies/k4-j-copied-under-load",
+            "68 transactions: 45 committed, 21 aborted (1 of these without its marker), 2 open",
+            f"{_OPEN} (428 ms old, timeout 1 min: normal; ending its older one does not touch it)",
+        ),
+        ("copies/confirm-marker-lost", "36 transactions: 36 committed (1 without its marker)", ""),
+        ("v2.8-hanging", "9 committed, 2 aborted, 1 open, 3 that may hang",
+         "tx-e in ledger-3 (89 ms old, timeout 13 min 20 s: normal)"),
+        ("v3.3-hanging-operator", "8 committed, 4 aborted, 1 open, 2 hanging",
+         "tx-a at 2026-11-21T09:00:18.372Z: 5 records in ledger-0 at offsets 9-13; undid no commit"),
+    ],
+)  # fmt: skip
+def test_each_count_says_which_are_meant(case: str, counted: str, shortly: str) -> None:
+    """What was decided without a marker is among the decided ones, and what is open is a line for each id."""
+    found = screen_of(source_of(audit(sorted(map(str, (official.FIXTURES / case).glob("data*"))))))
+
+    assert any(counted in said for said in (*found.verdict.parts, *found.brief))
+    assert [line.short for line in found.also][:1] == [shortly] * bool(shortly)
+
+
+def test_what_an_incident_calls_overdue_is_not_normal() -> None:
+    """It is as old as the files where they end, and older at the moment that was asked for."""
+    data = official.FIXTURES / "k4-c-group-offsets-tv0" / "data"
+    (line,) = re.findall("   open  .*", in_full("txn-audit", "--now", "2026-11-22T00:00:00Z", data).text)
+
+    assert line.endswith(", 1 s old where the files end, timeout 1 min")
+
+
+def test_one_line_says_what_is_to_be_done_of_all_that_was_aborted() -> None:
+    """A timeout below Kafka's default is told with it."""
+    found = screen_of(source_of(audit([str(official.FIXTURES / "k4-d-fencing-tv2-400" / "data")])))
+
+    assert [line.label for line in found.also] == ["fenced", "fenced", "to do"]
+    assert found.also[-1].text.startswith("nothing in the cluster: ")
 
 
 def test_what_was_aborted_by_hand_is_counted_beside_the_decision_with_its_epoch(tmp_path: Path) -> None:

@@ -399,7 +399,10 @@ def _labels(lines: Sequence[Line], sheet: Sheet) -> list[str]:
     return ["", *wrapped(f"Also: {said}: --full", "", "  ", sheet)] if said else []
 
 
-_IN_A_LINE: Final = {"by hand": "aborted by hand", "cleaning": "without cleaning", "group": "of groups"}
+_IN_A_LINE: Final = {
+    "by hand": "aborted by hand", "cleaning": "without cleaning", "group": "of groups",
+    "to do": "nothing to do in the cluster",
+}  # fmt: skip
 
 
 def _shortly(lines: Sequence[Line]) -> list[Line]:

@@ -34,9 +34,10 @@ from kafkalog.auditing.incidents.open_transactions import (
     describing,
     hangs_after,
     open_transaction,
+    since,
 )
 from kafkalog.auditing.incidents.resume import waiting
-from kafkalog.certainty import is_proved
+from kafkalog.certainty import DAMAGE_BETWEEN, is_proved
 from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
@@ -44,7 +45,7 @@ from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import age, iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
-__all__ = ["Blocked", "blocked", "describe", "let_end", "not_given", "stable_offsets", "stopped"]
+__all__ = ["LATE_MS", "Blocked", "blocked", "describe", "let_end", "not_given", "stable_offsets", "stopped"]
 
 _LET_END: Final = (
     "Let the coordinator end {it}: {decided}{pending}. The coordinator sends the marker again until the partition's"
@@ -58,7 +59,7 @@ _WORDS: Final = {
     "transaction-hanging": Words(
         "{hanging} {stop_them}: {why}.{save}{behind}",
         *_GET,
-        doubtful="{who} may hang: {why}. {it} {stop_them}.{save}",
+        doubtful="{who} may hang: {why}.{doubt} {it} {stop_them}.{save}",
     ),
     "transaction-pending": Words(
         "{who}, which the coordinator {decided}, {stop_them}: {where} does not have its marker.",
@@ -95,7 +96,7 @@ _WORDS: Final = {
     ),
     "copied-before-marker": Words(
         "{who} in {where}, which the coordinator {ended}, {has} no marker in this copy: its files may have been copied"
-        " before it came. {it} {stop_them}.",
+        " before it came{late}. {it} {stop_them}.",
         *_GET,
     ),
     "copied-while-running": Words(
@@ -209,10 +210,12 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         behind=_behind(tables, every),
         why=(why if is_one else _plural(why)) + _leads_now(tables, one),
         save=_save(every),
+        doubt=_doubt(tables, one),
         decided="decided" if not is_one else f"decided to {'commit' if one.decided.committed else 'abort'}",
         broker="" if without is None or without.leader is None else f": start broker {without.leader}, which led it",
         now=iso(tables.now),
-        ended=_ended(tables, every),
+        ended=_ended(every),
+        late=_late(tables, every),
         has="has" if is_one else "have",
         open_for=_open_for(tables, one),
         stop=stop,
@@ -226,7 +229,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
     if words == "transaction-hanging":
         incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(tables, every, alone=True)]
     if not is_proved(incident.certainty) and words in _ASKED:
-        incident.steps = ask_steps(tables, every)
+        incident.steps = [*(incident.steps if words == "prepared" else ()), *ask_steps(tables, every)]
         incident.parts = [one.part._replace(hangs_after_ms=hangs_after(tables, one)) for one in every]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
@@ -286,7 +289,7 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> st
 
 def _undelivered(one: Open) -> int | None:
     """Return when the coordinator made the decision (ms) whose marker is missing, None if no marker is."""
-    is_decided = one.finding["code"] == "transaction-pending" or one.row["cause"] == "marker-missing"
+    is_decided = one.is_early or one.finding["code"] == "transaction-pending" or one.row["cause"] == "marker-missing"
     return one.decided.prepared["last_update_timestamp_ms"] if is_decided and one.decided.prepared else None
 
 
@@ -359,19 +362,35 @@ def _words(incident: Incident, every: list[Open]) -> str:
     return "prepared" if code == "transaction-overdue" and _is_prepared(every) else str(code)
 
 
-def _ended(tables: ClusterTables, every: list[Open]) -> str:
+def _doubt(tables: ClusterTables, one: Open) -> str:
+    """Say why it is not certain that a transaction hangs; with later files of the same moment it would be."""
+    if one.row["certainty"] == DAMAGE_BETWEEN:
+        return " Not certain: its marker may have been in the unreadable bytes."
+    steps = tables.steps.get(one.row["transactional_id"] or "", ())
+    state = TopicPartition.of_log(steps[-1]["log"]) if steps else None
+    newest, high = None if state is None else tables.state_newest.get(state.partition), one.row["not_after_ms"]
+    if newest is not None and (high is None or newest <= high):
+        return f" Not certain: {state} ends at {iso(newest)} here."
+    what = "its marker" if steps else f"a record of {STATE_TOPIC} that names it"
+    return f" Not certain: {what} may have come after this copy."
+
+
+def _late(tables: ClusterTables, every: list[Open]) -> str:
+    """Say that the files go on for longer than a marker takes, if they were copied at once."""
+    left = max(tables.now - (_undelivered(one) or tables.now) for one in every)
+    return ", if the copy took so long" if left >= LATE_MS else ""
+
+
+def _ended(every: list[Open]) -> str:
     """Say what the coordinator decided of transactions whose markers may not have been copied, and of one when."""
     committed = sum(one.is_committed for one in every)
     if len(every) == 1:
-        decision = every[0].decided.prepared
-        left = 0 if decision is None else tables.now - decision["last_update_timestamp_ms"]
-        late = f", {age(left)} before the files end (long for a marker, unless the copy took so long)"
-        return f"{'committed' if committed else 'aborted'}{every[0].decided.at()}{late if left >= _LONG_MS else ''}"
+        return f"{'committed' if committed else 'aborted'}{every[0].decided.at()}"
     each = ((committed, "committed"), (len(every) - committed, "aborted"))
     return f"decided ({', '.join(f'{number} {word}' for number, word in each if number)})"
 
 
-_LONG_MS: Final = 10_000  # that no marker takes while brokers talk to each other
+LATE_MS: Final = 10_000  # that no marker takes while brokers talk to each other
 
 _OF_CAUSE: Final = {
     ("transaction-pending", "no-leader"),
@@ -389,7 +408,10 @@ def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
     opened = Since.earliest(one.since for one in every if one.since is not None)
     began = "" if opened is None else f" since {opened.words}"
     if incident.since is not None and opened is not None and incident.since != opened:
-        began = f" since {iso(incident.since.time)}, when that was decided (open since {opened.words})"
+        decided = f"{iso(incident.since.time)}, when {'that' if is_one else 'the first'} was decided"
+        began = f" since {decided} (open since {opened.words})"
+        if every[0].is_early and len(every) == 1:  # whose title says when it was decided
+            began = " since then"
     return f"{verb} read_committed consumers of {incident.where()}{at}{began}"
 
 
@@ -420,7 +442,11 @@ def _behind(tables: ClusterTables, every: list[Open]) -> str:
         return ""
     whose = after["transactional_id"] or f"a transaction of producer {after['producer_id']}"
     them = "it" if len(every) == 1 else "them"
-    return f" Behind {them} {whose} is open from offset {after['first_offset']} on."
+    opened, its = since(tables, after), (after["log"], after["producer_id"], after["first_offset"])
+    is_told = any((row["log"], row["producer_id"], row["offset"]) == its for row in tables.findings)
+    old = "" if opened is None or opened.time > tables.now else f" ({age(tables.now - opened.time)} old{{normal}})"
+    normal = ", within its timeout: normal" if after["state"] == "ongoing" and not is_told else ""
+    return f" Behind {them} {whose} is open from offset {after['first_offset']} on{old.format(normal=normal)}."
 
 
 def _open_for(tables: ClusterTables, one: Open) -> str:

@@ -135,6 +135,7 @@ class ClusterTables:
     ids_of: dict[TopicPartition, list[str]] = field(
         default_factory=dict
     )  # by the leaderless partition with their state
+    state_newest: Mapping[int, int] = field(default_factory=dict)  # of each state partition its newest record (ms)
     narrowing: Narrowing = EVERYTHING  # the logs that the question is about
     now: int = -1  # the time that decides what is overdue: by default the newest that a broker wrote
 
@@ -229,6 +230,7 @@ def tables_of_rows(
         if name in names or not producers.isdisjoint(step["producer_id"] for step in steps):
             tables.steps[name] = steps
     _take_leadership(tables, metadata, nodes)
+    tables.state_newest = coordinator.newest
     tables.groups = CommittedGroups(nodes)
     leaderless = (TopicPartition.of(row) for row in tables.findings if row["code"] == LEADERLESS)
     tables.ids_of = {one: coordinator.ids_in(one.partition) for one in leaderless if one.topic == STATE_TOPIC}

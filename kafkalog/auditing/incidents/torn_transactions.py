@@ -39,24 +39,25 @@ _WORDS: Final = {
         doubtful="A committed transaction of {whose} may be missing in {where}: the log has no marker of it.",
     ),
     "administrator": Words(
-        "{records} of {whose} in {where}{place} {were} {found}{when}, although {but}.{parts}",
-        "They skip the records{place}, which belong to a committed transaction.",
+        "{records} of {whose} in {where}{place} {were} {found}{when} by a marker that no coordinator sent, although"
+        " {but}.{parts}",
+        "They miss the records{place}, which belong to a committed transaction.",
         "They get all records.",
         (
-            Step.saving("Save the records that read_committed consumers skip."),
-            Step("Write them again by hand: no command commits what was aborted."),
-            Step("Find out who sent the foreign marker: no coordinator did.{hand}"),
+            Step.saving("Save {too} of {whose}, which read_committed consumers miss: this loses nothing."),
+            Step("Write them again by hand: {but}, and no command commits what was aborted."),
+            Step("Find out who sent the foreign marker.{hand}"),
         ),
     ),
     "foreign-marker": Words(
-        "{records} of {whose} in {where}{place} {were} {found}{when}, although {but}: consumers get what is"
-        " false.{parts}",
-        "They get the records{place}, which belong to an aborted transaction.",
+        "{records} of {whose} in {where}{place} {were} {found}{when} by a marker that no coordinator sent, although"
+        " {but}.{parts}",
+        "They get the records{place}, which belong to an aborted transaction: they are too many.",
         "They get all records.",
         (
-            Step.saving("Undo them downstream: consumers get these aborted records, and no command takes them back."
-                        " This lists them."),
-            Step("Find out who sent the foreign marker: no coordinator did.{hand}"),
+            Step.saving("Save {too} of {whose}, which read_committed consumers got: this loses nothing."),
+            Step("Undo them downstream, where consumers have used them: no command takes them back."),
+            Step("Find out who sent the foreign marker.{hand}"),
         ),
     ),
     "late-data": Words(
@@ -65,8 +66,9 @@ _WORDS: Final = {
         "They {get} them: they were {ended} with the next transaction.",
         "They get all records.",
         (
-            Step.saving("Save the transaction's records, of which those of the older epoch come first, and ask the"
-                        " producer's owner whether those should count{then}."),
+            Step.saving("Save the transaction's records, of which the late ones come first: this loses nothing."),
+            Step("Ask the owner of {whose} whether the late ones should count; {then}. This blocks nobody, so it"
+                 " can wait until morning."),
         ),
     ),
 }  # fmt: skip
@@ -115,7 +117,7 @@ def _whose_hand(incident: Incident, foreign: Sequence[tuple[int, bool]]) -> str:
     """Say what can have sent an incident's foreign marker, and whether others came with it."""
     near: Sequence[tuple[int, bool]] = ()
     if incident.since is not None:
-        low, high = incident.since.time - _HAND, incident.since.time + _HAND
+        low, high = incident.since.time - _HAND + 1, incident.since.time + _HAND
         near = foreign[bisect_left(foreign, (low,)) : bisect_left(foreign, (high,))]
     said = ""
     if len(near) > 1:
@@ -194,6 +196,7 @@ def _torn(tables: ClusterTables, some: list[_Ended], foreign: Sequence[tuple[int
         whose=whose,
         place="" if first is None else f" at {offset_range(first, incident.last_offset)}",
         found=finding["found"],
+        too=f"{how} records" if incident.records is None else many(incident.records, f"{how} record"),
         when=_when(incident),
         but=f"it was {how} in another partition" if decision is None else f"the coordinator {how} their transaction",
     )
@@ -204,12 +207,14 @@ def _other_parts(tables: ClusterTables, incident: Incident, some: list[_Ended], 
     """Say what became of the rest of a transaction: what came after the wrong marker, and what is elsewhere."""
     if decision is None:
         return ""
-    needed, rest = some[0][0]["needed"], []
+    needed, halves = some[0][0]["needed"], []
     for finding, row in some:
         half = None if row is None else _second_half(tables, finding, row, decision)
         if half is not None:
-            rest.append(f"{offset_range(half['first_offset'], half['last_offset'])} of {TopicPartition.of(half)}")
-    cut = f" The marker cut it in two: {listed(rest)}, written after it, were {needed}." if rest else ""
+            halves.append(half)
+    rest = [f"{offset_range(one['first_offset'], one['last_offset'])} of {TopicPartition.of(one)}" for one in halves]
+    were = "was" if sum(one["records"] for one in halves) == 1 else "were"
+    cut = f" The marker cut it in two: {listed(rest)}, written after it, {were} {needed}." if rest else ""
     listing = {TopicPartition.named(name) for name in decision["partitions"] or ()}
     others = sorted((listing & tables.replicas.keys()) - incident.partitions)
     return cut + (f" Its part in {listed(map(str, others))} was {needed}." if others else "")
@@ -314,7 +319,7 @@ def _adopted(tables: ClusterTables, some: list[_Ended]) -> Incident:
         ended=fate,
         get="get" if fate == "committed" else "skip",
         own="" if row is None else _own_fate(tables, finding, row),
-        then="; if not, undo them downstream" if fate == "committed" else "; if so, write them again",
+        then="if not, undo these downstream" if fate == "committed" else "if so, write these again",
         when=_when(incident),
     )
     return incident

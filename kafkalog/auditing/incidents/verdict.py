@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from kafkalog.auditing.incidents.aborted_transactions import AT_LEAST
+from kafkalog.auditing.incidents.blocked_consumers import LATE_MS
 from kafkalog.auditing.incidents.incident import STOPS
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
@@ -20,7 +21,18 @@ from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import SUMMARY
 
-__all__ = ["TORN", "WORDS", "Verdict", "answered", "blocks", "lost_said", "may_wait", "verdict_of", "worst_first"]
+__all__ = [
+    "TORN",
+    "WORDS",
+    "Verdict",
+    "answered",
+    "blocks",
+    "is_asked",
+    "lost_said",
+    "may_wait",
+    "verdict_of",
+    "worst_first",
+]
 
 WORDS: Final = ("LOST", "DAMAGED", "TORN", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
@@ -37,6 +49,8 @@ _OF_KIND: Final = {
 
 _INCOMPLETE: Final = "INCOMPLETE"
 
+_ASK: Final = "ASK"  # beside OK: what the files leave open, a running broker says
+
 _OF_BROKERS: Final = {METADATA_TOPIC, STATE_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC}  # topics whose consumers these are
 
 _NO: Final = ("NO", "YES, BUT")  # answers that fail a command
@@ -50,6 +64,8 @@ TORN: Final = {
     "marker-lost": ("left without a marker", "it is committed elsewhere"),
 }
 
+_OTHER: Final = {"aborted": "committed", "committed": "aborted"}
+
 Row = Mapping[str, Any]
 
 
@@ -57,9 +73,10 @@ Row = Mapping[str, Any]
 class Verdict:
     """What is wrong: the worst word that holds, another one that holds beside it, and the parts of a sentence.
 
-    INCOMPLETE is said beside every other word: something was not read, or not given. `scope` says what it is about, and
-    what was read for it, where that is not all. `severity` is that of the worst incident, a note where there are only
-    findings without one, None without any. `counts` are the numbers of what was read, in words.
+    INCOMPLETE is said beside every other word: something was not read, or not given. ASK is said beside OK. `scope`
+    says what it is about, and what was read for it, where that is not all. `severity` is that of the worst incident, a
+    note where there are only findings without one, None without any. `counts` are the numbers of what was read, in
+    words.
     """
 
     word: str
@@ -76,8 +93,9 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """Return the word, or both: ``LOST and incomplete``."""
-        return self.word if self.also is None else f"{self.word} and {self.also.lower()}"
+        """Return the word, or both: ``LOST and incomplete``, ``OK, but ask``."""
+        beside = ", but" if self.also == _ASK else " and"
+        return self.word if self.also is None else f"{self.word}{beside} {self.also.lower()}"
 
     @property
     def sentence(self) -> str:
@@ -124,14 +142,16 @@ def verdict_of(
     """Return the verdict on some incidents, rows of their table.
 
     `unread` says what could not be read, None for nothing; `noted` that there are findings. `ends` is the newest time
-    (ms) in the files. Where nothing is wrong `fine` gives the word and the parts.
+    (ms) in the files. Where nothing is wrong `fine` gives the word and the parts, which follow what is to be asked.
     """
     words, parts = _worst(incidents, unread, ends)
     severities = [Severity[row["severity"].upper()] for row in incidents]
     severity = max([*severities, *([Severity.NOTE] if noted else [])], default=None)
     if not words:
         word, said = fine()
-        return Verdict(word, None, tuple(said), tuple(scope), severity, counts)
+        if asked := _asked([row for row in incidents if is_asked(row)], ends):
+            said = (asked, *(f"otherwise {one}" if at == 0 else one for at, one in enumerate(said)))
+        return Verdict(word, _ASK if asked else None, tuple(said), tuple(scope), severity, counts)
     others = [_INCOMPLETE] if _INCOMPLETE in words[1:] else words[1:2]
     also = others[0] if others else None
     return Verdict(words[0], also, tuple(parts), tuple(scope), severity, counts)
@@ -359,6 +379,11 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
             parts.append(f"{lost_said(some)} cannot be read{where}{_when(some, ends)}")
             continue
         said = what.get(kind, kind.replace("-", " "))
+        if kind == "wrong-fate" and (late := sum(row["records"] or 0 for row in some)):
+            was = "was" if late == 1 else "were"
+            ended = f"{number_of(late, 'late record')} {was} ended by the marker of a later transaction"
+            parts.append(f"{ended}{where}{_when(some, ends, 'at')}")
+            continue
         if kind == "transaction-torn":
             parts += [_torn([row for row in some if row["cause"] == cause], ends) for cause in _causes(some)]
             continue
@@ -379,14 +404,17 @@ def _torn(rows: Sequence[Row], ends: int | None) -> str:
         verb = "may have been"
     but = but if number == 1 else but.replace(" it", " them").replace("it is", "they are")
     when = _when(rows, ends, "at")
-    return f"{number_of(number, 'transaction')} {verb} {how} in {_places(rows)}{when}, although {but}"
+    records = sum(row["records"] or 0 for row in rows)
+    get = {"aborted": "miss", "committed": "get"}.get(how, "")
+    what = f": consumers {get} {number_of(records, f'{_OTHER[how]} record')}" if records and get else ""
+    return f"{number_of(number, 'transaction')} {verb} {how} in {_places(rows)}{when}, although {but}{what}"
 
 
 def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
     waiting = [row for row in rows if row["kind"] == "consumers-stopped"]
     others = [row for row in rows if row["kind"] != "consumers-stopped"]
     said = [f"{_held_back(waiting, ends)}: ask the broker"] if waiting else []
-    if len(others) == 1:
+    if len(others) == 1 and others[0]["kind"] != "wrong-fate":
         said.append(str(others[0]["title"]).removesuffix("."))
     elif others:
         said.append(_damaged(others, ends))
@@ -420,9 +448,40 @@ def _when(rows: Sequence[Row], ends: int | None, word: str = "since") -> str:
         return ""
     first = min(times)
     unsure = any(row["since_ms"] == first and row["since_until_ms"] is not None for row in rows)
-    ago = f" ({age(ends - first)} before the files end)" if ends is not None and ends >= first else ""
+    ago = f" (files end {age(ends - first)} later)" if ends is not None and ends >= first else ""
     oldest = "" if len(times) == 1 else ", the oldest" if word == "since" else ", the first"
     return f"{oldest} {word} {iso(first)}{' at the earliest' * unsure}{ago}"
+
+
+def is_asked(row: Row) -> bool:
+    """Say whether an incident is a question for the running broker: did a marker come, does a transaction hang?"""
+    may_hang = row["kind"] == "consumers-stopped" and not is_proved(row["certainty"])
+    is_left_open = row["kind"] == "copy-skewed" and bool(row["transactions"])
+    return is_left_open or (may_hang and row["cause"] != "state-partition-missing")
+
+
+def _asked(rows: Sequence[Row], ends: int | None) -> str:
+    """Say what there is to ask, an empty text for nothing; which decided transaction's marker is late."""
+    skewed = [row for row in rows if row["kind"] == "copy-skewed"]
+    decided = [row for row in skewed if row["parts"] and all(part["fate"] != "unknown" for part in row["parts"])]
+    early, number = _transactions(decided), _transactions(skewed)
+    missing = []
+    if early:
+        missing.append(f"{number_of(early, 'decided transaction')} {'has' if early == 1 else 'have'} no marker")
+    if number > early:
+        missing.append(
+            f"{number_of(number - early, 'undecided transaction')} {'has' if number - early == 1 else 'have'} no end"
+        )
+    said = [f"{' and '.join(missing)} in this copy{_lateness(decided, ends)}"] if missing else []
+    said += may_wait([row for row in rows if row["kind"] != "copy-skewed"])
+    how = "whether it came" if number == early == 1 else f"how {'it' if number == 1 else 'they'} ended"
+    return f"{'; '.join(said)}: ask the broker {how if len(said) == len(missing[:1]) else 'about them'}" if said else ""
+
+
+def _lateness(rows: Sequence[Row], ends: int | None) -> str:
+    """Say how long after the first decision the files end, if no marker takes so long."""
+    left = (ends or 0) - min((row["since_ms"] for row in rows if row["since_ms"] is not None), default=ends or 0)
+    return f", and the files end {age(left)} after the decision, long for a marker" if left >= LATE_MS else ""
 
 
 def may_wait(incidents: Sequence[Row]) -> list[str]:

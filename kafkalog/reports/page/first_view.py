@@ -14,13 +14,13 @@ from kafkalog.reports.page.elements import Content, Element, element, moment, pr
 from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.zone import Zone
 
-__all__ = ["Night", "also_list", "first_view", "theme_choice"]
+__all__ = ["Night", "also_list", "first_view", "theme_choice", "tone"]
 
 Row = dict[str, Any]
 
 _CALM: Final = frozenset({"OK", "YES"})
 
-_MILD: Final = frozenset({"SUSPICIOUS", "EMPTY", "YES, BUT"})
+_MILD: Final = frozenset({"SUSPICIOUS", "EMPTY", "YES, BUT", "OK, but ask"})
 
 
 class Night(NamedTuple):
@@ -47,7 +47,7 @@ def first_view(
     links = [element("li", element("a", part, href=f"#{part.lower()}")) for part in parts]
     return element(
         "header",
-        element("h1", element("span", verdict.words, class_=f"verdict {_tone(verdict.words)}"), " ",
+        element("h1", element("span", verdict.words, class_=f"verdict {tone(verdict.words)}"), " ",
                 prose(first, zone)),
         element("ul", [element("li", prose(part, zone)) for part in others], class_="parts") if others else None,
         element("dl", facts, class_="facts"),
@@ -57,8 +57,9 @@ def first_view(
     )  # fmt: skip
 
 
-def _tone(word: str) -> str:
-    first = word.partition(" ")[0]
+def tone(words: str) -> str:
+    """Return the class of a verdict's words, which has a colour."""
+    first = words.partition(" and ")[0]
     return "ok" if first in _CALM else "warning" if first in _MILD else "error"
 
 
@@ -99,7 +100,7 @@ def _facts(
 def _strip(nights: Sequence[Night]) -> Element:
     """Say how earlier audits ended, the oldest first."""
     items = [
-        element("li", element("span", night.day), " ", element("b", night.word, class_=f"verdict {_tone(night.word)}"))
+        element("li", element("span", night.day), " ", element("b", night.word, class_=f"verdict {tone(night.word)}"))
         for night in nights
     ]
     return element("ol", items, class_="nights", aria_label="Earlier audits")

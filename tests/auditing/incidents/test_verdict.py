@@ -27,6 +27,9 @@ def of(*incidents: dict[str, Any], **about: Any) -> Verdict:
 
 LOST, DAMAGED = incident("records-lost", lost_records=4), incident("records-unreadable")
 BLOCKED, ABSENT = incident("consumers-stopped", transactions=1), incident("copy-incomplete", "warning")
+EARLY = incident("copy-skewed", "note", "possible", transactions=1, parts=[{"fate": "committed"}], since_ms=0)
+LEFT_OPEN = incident("copy-skewed", "note", "possible", transactions=1, parts=[{"fate": "unknown"}])
+MAY_HANG = incident("consumers-stopped", "note", "possible", transactions=2)
 OUTAGE = incident("consumers-stopped", cause="leader-lost", partitions=["o-0"], partitions_total=1, transactions=2)
 
 
@@ -35,6 +38,11 @@ OUTAGE = incident("consumers-stopped", cause="leader-lost", partitions=["o-0"], 
     [
         (of(), "OK", 0, 0),
         (of(noted=True), "OK", 0, 0),
+        (of(EARLY), "OK, but ask", 0, 0),
+        (of(MAY_HANG), "OK, but ask", 0, 0),
+        (of(MAY_HANG | {"cause": "state-partition-missing"}), "OK", 0, 0),
+        (of(LOST, EARLY), "LOST", 1, 0),
+        (of(EARLY, unread="1 input could not be read"), "INCOMPLETE", 3, 3),
         (of(incident("side-files-wrong", "warning")), "SUSPICIOUS", 1, 0),
         (of(LOST), "LOST", 1, 0),
         (of(DAMAGED, LOST, BLOCKED), "LOST and damaged", 1, 0),
@@ -125,6 +133,39 @@ def test_one_holds_and_several_hold() -> None:
         of(LOST, note).parts[-1] == "1 decided transaction without a marker holds back read_committed consumers of t-0"
     )
     assert of(LOST, two).parts[-1] == "2 transactions may hang and hold back read_committed consumers of t-0"
+
+
+@pytest.mark.parametrize(
+    ("incidents", "asked"),
+    [
+        ([EARLY], "1 decided transaction has no marker in this copy: ask the broker whether it came"),
+        ([LEFT_OPEN], "1 undecided transaction has no end in this copy: ask the broker how it ended"),
+        (
+            [EARLY, EARLY, LEFT_OPEN],
+            "2 decided transactions have no marker and 1 undecided transaction has no end in this copy: ask the broker"
+            " how they ended",
+        ),
+        (
+            [EARLY, MAY_HANG],
+            "1 decided transaction has no marker in this copy; 2 transactions may hang and hold back read_committed"
+            " consumers of t-0: ask the broker about them",
+        ),
+    ],
+)
+def test_what_is_to_be_asked_is_said_first(incidents: list[dict[str, Any]], asked: str) -> None:
+    """Then what is known; the word of the rows stays OK."""
+    found = of(*incidents)
+
+    assert found.parts == (asked, "otherwise nothing is lost")
+    assert (found.word, found.also) == ("OK", "ASK")
+
+
+@pytest.mark.parametrize(("ends", "is_late"), [(9_999, False), (10_000, True)])
+def test_a_marker_that_is_late_is_a_reason_to_get_up(ends: int, is_late: bool) -> None:
+    """It is late if the files end ten seconds after the decision."""
+    assert (
+        ", and the files end 10 s after the decision, long for a marker: " in of(EARLY, ends=ends).headline
+    ) is is_late
 
 
 def test_the_row_is_the_same_value() -> None:

@@ -18,13 +18,13 @@ from state_topic import T, value, write_state
 HOUR = 3_600_000
 
 
-def told(root: Path, hours: float, name: str = "tx-1") -> list[Incident]:
+def told(root: Path, hours: float, name: str = "tx-1", *, snapshot: bool = True) -> list[Incident]:
     """What an audit some hours after the transaction of this id began tells."""
     data = Batch(0, 0, 0, "data", 1000, 0, 0, timestamp=T)
     plain.write_segments(root / "t-0", [data, Batch(0, 1, 1, "plain", timestamp=T)])
     write_state(root, (name, value(1, partitions=[("t", [0])], timeout=NO_TIMEOUT)))
     now = T + round(hours * HOUR)
-    return incidents_of_audit(audit([root], AuditOptions(snapshot=True, now=now, state_partitions=1)))
+    return incidents_of_audit(audit([root], AuditOptions(snapshot=snapshot, now=now, state_partitions=1)))
 
 
 def test_a_prepared_transaction_that_consumers_wait_for_is_told(tmp_path: Path) -> None:
@@ -35,6 +35,30 @@ def test_a_prepared_transaction_that_consumers_wait_for_is_told(tmp_path: Path) 
     assert "of a two-phase commit (transaction.two.phase.commit) and open for 10 hours" in incident.title
     assert incident.title.endswith("only its owner may end it.")
     assert not [step for step in incident.steps if step.command and " abort" in step.command]
+
+
+def test_in_a_copy_of_a_running_broker_its_owner_comes_first(tmp_path: Path) -> None:
+    """It may have ended since; the broker is asked after the owner."""
+    [incident] = told(tmp_path, 0.5, snapshot=False)
+
+    assert "and open for less than an hour at" in incident.title
+    assert [step.text.partition(" ")[0] for step in incident.steps[:2]] == ["Let", "Ask"]
+    assert not [step for step in incident.steps if step.command and " abort" in step.command]
+
+
+def test_among_many_that_are_overdue_one_is_no_reason_to_call_all_so(tmp_path: Path) -> None:
+    """Where there is an incident for all of them."""
+    states = []
+    for number in range(25):
+        data = Batch(0, 0, 0, "data", number, 0, 0, timestamp=T)
+        plain.write_segments(tmp_path / f"t-{number}", [data])
+        timeout = NO_TIMEOUT if number else 60_000
+        states.append((f"tx-{number}", value(1, number, partitions=[("t", [number])], timeout=timeout)))
+    write_state(tmp_path, *states)
+    options = AuditOptions(snapshot=True, now=T + 10 * HOUR, state_partitions=1)
+    [incident] = incidents_of_audit(audit([tmp_path], options))
+
+    assert incident.title.startswith("25 transactions, open for longer than the timeout allows at ")
 
 
 def test_its_id_is_no_code(tmp_path: Path) -> None:

@@ -189,7 +189,7 @@ def held_words(case: Path) -> set[str]:
     """Every first word, kind, cause and label that a case's screens print."""
     about = told(*sorted(path for path in case.glob("data*") if path.is_dir()))
     report = report_of(about)
-    words = {about.screen.verdict.word, *(line.label for line in about.screen.also if line.label)}
+    words = {*about.screen.verdict.words.split(" and "), *(line.label for line in about.screen.also if line.label)}
     for row in report.drawn:
         words |= {row["kind"], row["cause"]}
     for line in shown(about, Sheet(200), full=True).splitlines():

@@ -15,6 +15,7 @@ from kafkalog.auditing.pipeline import audit
 from kafkalog.auditing.verification import verify
 from kafkalog.quantities import iso
 from kafkalog.reports import AuditSource, page, source_of, source_of_verification
+from kafkalog.reports.page.first_view import tone
 from kafkalog.reports.page.timeline_view import pack
 from kafkalog.reports.source import transaction_rows
 from made_audits import HOSTILE, hostile_audit, many_transactions
@@ -306,3 +307,15 @@ def test_ids_of_the_coordinators_steps_are_only_their_own() -> None:
     assert parts
     for ids in parts:
         assert len(ids.data) == int(ids.sizes[ids.sizes > 0].sum())
+
+
+@pytest.mark.parametrize(
+    ("words", "colour"),
+    [
+        ("OK", "ok"), ("OK, but ask", "warning"), ("YES", "ok"), ("YES, BUT", "warning"), ("NO and incomplete", "error"),
+        ("SUSPICIOUS and incomplete", "warning"), ("LOST and blocked", "error"),
+    ],
+)  # fmt: skip
+def test_the_colour_of_a_verdict_is_that_of_its_first_word(words: str, colour: str) -> None:
+    """A question for the broker is not green."""
+    assert tone(words) == colour
