@@ -138,7 +138,6 @@ def _in_brief(said: str) -> str:
     brief = {
         "loses nothing": "loses nothing",
         "discards": "committed",
-        "only a copy": "skip this if these files are only a copy of it",
     }
     more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
     return f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
