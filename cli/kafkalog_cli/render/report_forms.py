@@ -441,8 +441,8 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
         yield "who", f"{who[0]} ({who[1]})"
     elif any(who):
         yield "who", "; ".join(filter(None, who))
-    elif row["kind"] in ("records-lost", "records-unreadable") and row["partitions"]:
-        yield "who", "unknown: no file says whose records these are"
+    elif row["kind"] in _HAD_RECORDS and row["partitions"] and not row["producer_ids"] and _unsaid(_WHOSE, title):
+        yield "who", f"unknown: no file says {_WHOSE}"
     if row["lost_records"] is not None:
         kept = [f"{_offsets(one['first_offset'], one['last_offset'])} in {one['log']}" for one in row["kept_in"] or ()]
         lost = _unsaid(lost_said([row]), title)
@@ -456,7 +456,7 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
 def _since(row: Row, title: str) -> str:
     """Say since when, as far as a title does not."""
     if row["since_ms"] is None:
-        return "unknown: no file says when" if row["kind"] in _BEGAN else ""
+        return "unknown: no file says when" if row["kind"] in _BEGAN and _unsaid("no file says when", title) else ""
     times = [row["since_ms"]]
     said = iso(row["since_ms"])
     if row["since_until_ms"] is not None:
@@ -469,6 +469,10 @@ def _since(row: Row, title: str) -> str:
         said += f" until {iso(row['until_ms'])}"
     return "" if all(iso(time) in title for time in times) else said
 
+
+_HAD_RECORDS: Final = ("records-lost", "records-unreadable")
+
+_WHOSE: Final = "whose records these are"
 
 _BEGAN: Final = frozenset(  # kinds of which a person asks since when
     ("consumers-stopped", "records-lost", "records-unreadable", "transaction-torn", "wrong-fate", "replicas-diverged")

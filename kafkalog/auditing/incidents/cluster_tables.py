@@ -122,6 +122,7 @@ class ClusterTables:
     logs: dict[str, Row] = field(default_factory=dict)
     transactions: dict[str, list[Row]] = field(default_factory=dict)
     steps: dict[str, list[Row]] = field(default_factory=dict)
+    coordinator: Coordinator = field(default_factory=Coordinator)
     _decisions: dict[tuple[int, str, str], list[Row]] | None = None
     _by_begin: dict[tuple[object, ...], Row] | None = None
     aborts: list[tuple[AbortReason, Row, Row | None]] = field(default_factory=list)  # with what the new producer got
@@ -132,7 +133,7 @@ class ClusterTables:
     leadership: Mapping[TopicPartition, list[Row]] = field(default_factory=dict)
     replicas: dict[TopicPartition, list[Row]] = field(default_factory=dict)
     groups: CommittedGroups = field(default_factory=CommittedGroups)
-    ids_of: dict[TopicPartition, list[str]] = field(
+    stateless: dict[TopicPartition, list[str]] = field(
         default_factory=dict
     )  # by the leaderless partition with their state
     state_newest: Mapping[int, int] = field(default_factory=dict)  # of each state partition its newest record (ms)
@@ -153,9 +154,17 @@ class ClusterTables:
         node: str | None = self.logs.get(log or "", {}).get("node_id")
         return node
 
+    def ids_of(self, producers: Iterable[int]) -> dict[int, str | None]:
+        """Return the transactional id of each producer, None where the coordinator's records name none."""
+        wanted = np.array(list(producers), np.int64)
+        ids, numbers = self.coordinator.states.ids, self.coordinator.names_of(wanted).tolist()
+        return {one: None if at < 0 else ids[at] for one, at in zip(wanted.tolist(), numbers, strict=True)}
+
     def coordinated(self, place: TopicPartition) -> Sequence[str]:
         """Return whom a leaderless partition of an internal topic coordinates: transactional ids or groups."""
-        return self.groups.coordinated(place.partition) if place.topic == OFFSETS_TOPIC else self.ids_of.get(place, ())
+        return (
+            self.groups.coordinated(place.partition) if place.topic == OFFSETS_TOPIC else self.stateless.get(place, ())
+        )
 
     def transaction_of(self, finding: Row) -> Row | None:
         """Return the row of the transaction that a finding is about, None where none begins at its offset."""
@@ -233,7 +242,8 @@ def tables_of_rows(
     tables.state_newest = coordinator.newest
     tables.groups = CommittedGroups(nodes)
     leaderless = (TopicPartition.of(row) for row in tables.findings if row["code"] == LEADERLESS)
-    tables.ids_of = {one: coordinator.ids_in(one.partition) for one in leaderless if one.topic == STATE_TOPIC}
+    tables.coordinator = coordinator
+    tables.stateless = {one: coordinator.ids_in(one.partition) for one in leaderless if one.topic == STATE_TOPIC}
     return tables
 
 

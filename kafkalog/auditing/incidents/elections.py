@@ -37,7 +37,7 @@ from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import capital, iso, listed, many, offset_range
+from kafkalog.quantities import capital, iso, listed, many, offset_range, producer_name
 
 __all__ = ["Elected", "elected", "elections", "may_have_lost", "newest_commit"]
 
@@ -88,27 +88,28 @@ class Elected:
 
 @dataclass(slots=True)
 class _Fork:
-    """What only one replica holds after a fork: whose it is, how many records of which fate, and what to save of it."""
+    """What only one replica holds after a fork: whose it is, its records by fate, and what to save of whom."""
 
     row: Row
     copy: LostCopy
     transactions: list[Row]  # those that reach past the fork
     fates: list[tuple[Row, str]]  # with what became of each
     counts: dict[str, int]
-    wanted: Ranges
+    markers: int
+    wanted: dict[str, Ranges]
 
     @property
     def records(self) -> int:
         return sum(self.counts.values())
 
-    def said(self) -> str:
-        """Say which offsets only one replica has, and how many records of which fate there are."""
+    def said(self, of: str = "") -> str:
+        """Say which offsets only one replica has, of a log where that is not said before, and how many records."""
         apart = ", ".join(f"{count} {fate}" for fate, count in self.counts.items() if count)
         first, last = self.copy.first_offset, self.copy.last_offset
+        markers = f" and {many(self.markers, 'marker')}" if self.markers else ""
         return (
-            f"{offset_range(first, last)} of {TopicPartition.of(self.row)} (leader epoch {self.row['found']})"
-            f" {'exists' if first == last else 'exist'} only on {self.copy.holder}: {many(self.records, 'record')}"
-            f"{f' ({apart})' if apart else ''}."
+            f"{offset_range(first, last)}{of} {'exists' if first == last else 'exist'} only on {self.copy.holder}:"
+            f" {many(self.records, 'record')}{f' ({apart})' if apart else ''}{markers}."
         )
 
 
@@ -189,25 +190,35 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         _WORDS[cause],
         leader=first and first.leader,
         when=first and iso(first.row["since_ms"]),
-        lost=_lost(incident, together, every) + _given_up(incident, hanging),
+        lost=_lost(incident, together, every) + _given_up(incident, hanging, every),
         waits=waits,
     )
-    incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
+    incident.steps = [*_save(tables, together, every), *_steps(tables, incident, together, hanging)]
     return incident
 
 
-def _given_up(incident: Incident, hanging: Sequence[Open]) -> str:
-    """Say how many committed records more are given up where decided transactions are ended, and how many in all."""
+def _given_up(incident: Incident, hanging: Sequence[Open], forks: Sequence[_Fork]) -> str:
+    """Say how many committed records more are given up where decided transactions are ended, and how many in all.
+
+    Of one, its marker is named where another replica has it.
+    """
     committed = [one.row for one in hanging if one.is_committed and one.is_proved and one.row["records"]]
     if not committed:
         return ""
     number, first = sum(row["records"] for row in committed), committed[0]
-    which = f" at offset {first['first_offset']} of {TopicPartition.of(first)}" if len(committed) == 1 else "s"
-    gives = "gives" if len(committed) == 1 else "give"
     every = number + incident.lost_by_outcome.get("committed", 0)
-    in_all = f": {many(every, 'committed record')} at risk in all" if every > number else ""
-    said = f" Ending the transaction{which}, whose commit {'was' if len(committed) == 1 else 'had been'} decided,"
-    return f"{said} {gives} up {many(number, 'committed record')} more{in_all}."
+    more = f"up {many(number, 'committed record')} more{f', {every} in all' if every > number else ''}."
+    if len(committed) > 1:
+        return f" Ending the transactions, whose commit had been decided, give {more}"
+    place, at = TopicPartition.of(first), first["first_offset"]
+    where = f"offset {at}" if incident.partitions == {place} else f"offset {at} of {place}"
+    whole = ("committed", place, first["producer_id"], at)
+    kept = (one for fork in forks for one in fork.transactions)
+    ends = (one["marker_offset"] for one in kept
+            if (one["state"], TopicPartition.of(one), one["producer_id"], one["first_offset"]) == whole)  # fmt: skip
+    if (marker := next(ends, None)) is not None:
+        return f" The transaction at {where} lost its COMMIT marker, at offset {marker}: ending it gives {more}"
+    return f" The commit of the transaction at {where} was decided: ending it gives {more}"
 
 
 def _tell(tables: ClusterTables, incident: Incident, there: Elected, forks: Sequence[_Fork]) -> None:
@@ -265,18 +276,25 @@ def _fork(tables: ClusterTables, row: Row) -> _Fork:
     for one in rows:
         counts[_fate(tables, one)] += one["forked_records"] or 0
     plain = max(0, last - first + 1 - len(markers) - sum(counts.values()))
+    fates = [(one, _fate(tables, one)) for one in rows]
     data = [
-        (max(first, one["first_offset"]), one["last_offset"], _fate(tables, one) == "committed")
-        for one in rows
+        (
+            producer_name(one["transactional_id"], one["producer_id"]),
+            (max(first, one["first_offset"]), one["last_offset"]),
+            fate,
+        )
+        for one, fate in fates
         if one["first_offset"] is not None and one["last_offset"] >= first
     ]
-    known = Ranges.of([*(span[:2] for span in data), *((marker, marker) for marker in markers)])
+    known = Ranges.of([*(span for _, span, _ in data), *((marker, marker) for marker in markers)])
     others = known.outside(first, last)
+    of_whom = grouped((one for one in data if one[2] == "committed"), lambda one: one[0])
+    wanted = {who: Ranges.of(span for _, span, _ in some).joined() for who, some in of_whom.items()}
     if plain > others.offsets:  # some are between the records of a transaction
-        others = Ranges.of([(first, last)])
-    wanted = others.with_ranges(Ranges.of(span[:2] for span in data if span[2])).joined()
-    fates = [(one, _fate(tables, one)) for one in rows]
-    return _Fork(row, copy, rows, fates, {**counts, "of no transaction": plain}, wanted)
+        wanted = {"": Ranges.of([(first, last)])}
+    elif others:
+        wanted["no transaction"] = others
+    return _Fork(row, copy, rows, fates, {**counts, "of no transaction": plain}, len(markers), wanted)
 
 
 def _fate(tables: ClusterTables, row: Row) -> str:
@@ -297,7 +315,8 @@ def _tell_fork(incident: Incident, there: Elected, fork: _Fork) -> None:
     incident.kept_in.append(fork.copy)
     whose = [_whose(one, first) for one in fork.transactions if one["first_offset"] is not None]
     of_them = f" Of them {listed(whose, EVENTS)}." if whose else ""
-    incident.events.append(Event(there.since_ms, "broker", fork.row["log"], first, capital(fork.said()) + of_them))
+    what = fork.said(f" of {there.place} (leader epoch {fork.row['found']})")
+    incident.events.append(Event(there.since_ms, "broker", fork.row["log"], first, capital(what) + of_them))
     for part in (_part(one, first, fate) for one, fate in fork.fates):
         begun = next((one for one in incident.parts if one[0] == part[0] and one[3:5] == part[3:5]
                       and one.fate == part.fate and one.last_offset + 1 == part.first_offset), None)  # fmt: skip
@@ -355,17 +374,18 @@ def _is_given(tables: ClusterTables, together: Sequence[Elected], broker: int) -
     return all(any(log["node_id"] == str(broker) for log in tables.replicas.get(there.place, ())) for there in together)
 
 
-def _save(forks: Sequence[_Fork]) -> list[Step]:
+def _save(tables: ClusterTables, together: Sequence[Elected], forks: Sequence[_Fork]) -> list[Step]:
     """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
     steps = []
     for fork in forks[:EVENTS]:
         copy = fork.copy
+        again = _lead_again(tables, together[0], copy) if len(together) == 1 else ""
         text = (
-            f"Save the copy on {copy.holder} before its broker starts, which truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)}; skip this if {copy.log} is only a copy of it."
+            f"Save {copy.holder}'s directory before it starts, unless these files are copies of it: the start truncates"
+            f" {offset_range(copy.first_offset, copy.last_offset)}.{again}"
         )
         steps.append(Step.copying(text, copy))
-    wanted = [f"{TopicPartition.of(fork.row)} {_spans(fork.wanted)}" for fork in forks if fork.wanted]
+    wanted = [f"{TopicPartition.of(fork.row)} {_whose_spans(fork.wanted)}" for fork in forks if fork.wanted]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
         what = "the committed records" + " and those of no transaction" * plain
@@ -378,10 +398,13 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     return steps
 
 
-def _spans(wanted: Ranges) -> str:
-    """Name some ranges: ``offsets 6-7, 13-14``."""
-    words = [offset_range(*span).partition(" ")[2] for span in wanted.shown()]
-    return f"offset{'s' * (wanted.offsets > 1)} {listed(words)}"
+def _whose_spans(wanted: Mapping[str, Ranges]) -> str:
+    """Name some ranges, and whose they are: ``offsets 6-7 of pay-1 (producer 4), offset 13 of no transaction``."""
+    said = []
+    for who, spans in sorted(wanted.items(), key=lambda one: one[1].first):
+        words = listed(offset_range(*span).partition(" ")[2] for span in spans.shown())
+        said.append(f"offset{'s' * (spans.offsets > 1)} {words}{f' of {who}' if who else ''}")
+    return listed(said)
 
 
 def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected], hanging: list[Open]) -> list[Step]:
@@ -410,6 +433,22 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
         if there.forks:
             steps += _go_on(tables, there)
     return steps
+
+
+def _lead_again(tables: ClusterTables, there: Elected, copy: LostCopy) -> str:
+    """Say how the one other replica leads again, and what that gives up: where the new leader is up it follows it."""
+    if not there.elections or copy.node_id is None:
+        return ""
+    election = there.elections[-1]
+    leader, replicas = str(election.leader), set(map(str, election.row["replicas"] or ()))
+    ends = [row["log_end_offset"] for row in tables.replicas.get(there.place, ()) if row["node_id"] == leader]
+    if not ends or replicas != {leader, copy.node_id}:
+        return ""
+    new = offset_range(copy.first_offset, ends[0] - 1) if ends[0] > copy.first_offset else "nothing"
+    return (
+        f" Or let {copy.holder} lead again, which gives up {new} of broker {leader} instead: stop broker {leader}"
+        f" before {copy.holder} starts, then run kafka-leader-election.sh --election-type unclean."
+    )
 
 
 def _go_on(tables: ClusterTables, there: Elected) -> Iterator[Step]:

@@ -7,9 +7,8 @@ between, belongs to the loss.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
@@ -35,6 +34,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     OTHER_BROKERS,
     Open,
     abort_steps,
+    is_alone,
     open_transaction,
     other_replicas,
 )
@@ -50,7 +50,7 @@ from kafkalog.auditing.incidents.resume import (
 from kafkalog.catalogue import CATALOGUE, codes_of_story, codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import kind_of
-from kafkalog.certainty import POSSIBLE, is_proved
+from kafkalog.certainty import DAMAGE_BETWEEN, POSSIBLE, is_proved
 from kafkalog.escape import saved_as
 from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import METADATA_TOPIC, parse_name
@@ -104,6 +104,7 @@ _SPARED: Final = (
     " {fail}{stop}."
 )
 _CUT: Final = codes_with(Trait.CUT)
+_GAPS: Final = ("offset-gap-lost", "offset-gap-unexplained")
 _OF_NO_OFFSET: Final = codes_with(Trait.WITHOUT_OFFSET)
 
 
@@ -111,7 +112,6 @@ _OF_NO_OFFSET: Final = codes_with(Trait.WITHOUT_OFFSET)
 class Loss:
     """One partition's findings of one cause, and the open transactions that follow from it.
 
-    `adopted` names the producers whose marker between is missing.
     `sequences` say which records of producers are among the missing ones: breaks of their sequences around them.
     `logs` are the replicas that miss something, and `ranges` the offsets that each misses, where its files show them.
     `state` is the newest with a leader by the metadata log, `led` its replica's row of ``partitions``, if it was given.
@@ -125,7 +125,6 @@ class Loss:
     findings: list[Row] = field(default_factory=list)
     hanging: list[Open] = field(default_factory=list)
     sequences: list[Row] = field(default_factory=list)
-    adopted: list[str] = field(default_factory=list)
     logs: list[str] = field(default_factory=list)
     ranges: dict[str, Ranges] = field(default_factory=dict)
     state: Row | None = None
@@ -172,8 +171,6 @@ def losses(
             some[0].sequences.append(row)
         elif row["code"] == "late-data-adopted":  # whose marker is missing, no record of whom need be
             some[0].findings.append({**row, "producer_id": None})
-            its = tables.transaction_of(row)
-            some[0].adopted.append(producer_name(None if its is None else its["transactional_id"], row["producer_id"]))
         else:
             some[0].findings.append(row)
     every = chain.from_iterable(found.values())
@@ -225,7 +222,7 @@ def _ranges(tables: ClusterTables, loss: Loss, log: str) -> Ranges:
     for row in loss.findings:
         if row["log"] != log:
             continue
-        if row["code"] in ("offset-gap-lost", "offset-gap-unexplained"):
+        if row["code"] in _GAPS:
             found.add((row["offset"], row["last_offset"]))
         elif row["code"] in _CUT and (missing := _missing(row)) is not None:
             found.add(missing)
@@ -303,13 +300,10 @@ def _is_sure(one: Open) -> bool:
 def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -> None:
     incident.first_offset = incident.last_offset = incident.records = None
     known_ranges = [loss for loss in together if loss.places]
-    if by_sequences := [one for loss in known_ranges for one in _by_sequences(loss)]:
-        incident.records = sum(number for _, number in by_sequences)
-        whose = {producer for producer, _ in by_sequences}
-        incident.producer_ids |= whose
-        incident.transactional_ids |= {
-            name for name, steps in tables.steps.items() if any(step["producer_id"] in whose for step in steps)
-        }
+    if counts := sum(map(_by_sequences, known_ranges), Counter[int]()):
+        incident.records = counts.total()
+        incident.producer_ids |= counts.keys()
+        incident.transactional_ids |= {name for name in tables.ids_of(counts).values() if name is not None}
     if known_ranges:
         if len(together) == 1:
             incident.first_offset, incident.last_offset = together[0].places.first, together[0].places.last
@@ -327,11 +321,13 @@ def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -
         incident.events += map(Event.of, loss.sequences[:EVENTS])
 
 
-def _by_sequences(loss: Loss) -> Iterator[tuple[int, int]]:
-    """Yield how many records of which producers are missing by their sequences around what is missing, in one log."""
+def _by_sequences(loss: Loss) -> Counter[int]:
+    """Count the records of each producer that are missing by its sequences around what is missing, in one log."""
     rows = {(row["producer_id"], row["needed"], row["found"]) for row in loss.sequences if row["log"] in loss.seen[:1]}
+    counts: Counter[int] = Counter()
     for producer, needed, found in sorted(rows):
-        yield producer, (int(found) - int(needed)) % 2**31  # sequences go round
+        counts[producer] += (int(found) - int(needed)) % 2**31  # sequences go round
+    return counts
 
 
 def _lost(tables: ClusterTables, loss: Loss) -> int:
@@ -370,7 +366,8 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
     words, where = _WORDS[first.cause], incident.where()
     what, following, whole = f"Records of {where}", "", ""
     if is_alone and first.places:
-        what, following = f"{_ranges_of(first.places)} of {where}", f"; {_following(first.places)}"
+        fails = ". Consumers fail there (Record is corrupt)" * _is_met(incident, first)
+        what, following = f"{_ranges_of(first.places)} of {where}", f"{fails}; {_following(first.places)}"
     elif is_alone and len(first.findings) == 1 and first.cause not in ("foreign-segment", _NEVER):
         title, doubtful = _AS_FOUND[first.unreadable]
         words = words._replace(title=title, doubtful=doubtful)
@@ -379,11 +376,7 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         what += f" on {_nodes(tables, first)}" if is_alone else ""
         whole = f" The leader's replica, on broker {first.leader}, has them." if is_alone else ""
     elif first.cause in _ONCE_WRITTEN and is_alone and len(first.places) == 1:
-        when = written(tables, first.seen, first.places.first, first.places.last)
-        whole = f" They were {when}." if when and not groups_within(tables, first.place, first.places) else ""
-        whole += "" if first.sequences or incident.kept_in else " No file says whether they were committed."
-        if first.adopted:
-            whole += f" A marker of {listed(dict.fromkeys(first.adopted))} is most likely among them."
+        whole = _history(tables, incident, first)
     if incident.kept_in and not first.spared:
         whole += f" A whole copy is on {listed(sorted({one.holder for one in incident.kept_in}))}."
     get = "" if first.place.topic == METADATA_TOPIC else words.read_committed  # brokers and controllers read it
@@ -391,13 +384,13 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         get += f" That is of this replica: the leader's, on broker {first.leader}, was not read."
     incident.say(
         words._replace(read_committed=get and get + "{waits}", read_uncommitted=get),
-        waits=waits,
+        waits=waits + "".join(_given_wrongly(row, first.places) for row in _across(tables, first, adopted=True)),
         what=what,
         message=first.findings[0]["message"],
         sequences=_first_sequences(together) if first.cause == _NEVER else "",
         following=following,
         end="all" if first.places and first.places.first == 0 else "the end",
-        known=_known(first),
+        known=f", and other files have offset {first.places.last + 1}" if is_alone and first.places else "",
         whole=whole,
         are="may be"
         if not is_proved(incident.certainty)
@@ -413,10 +406,68 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
 _ONCE_WRITTEN: Final = ("missing-offsets", "damaged-bytes", "log-cut-short", "log-missing")
 
 
-def _known(loss: Loss) -> str:
-    """Say which files show a later end of a log, as the finding names them."""
-    files = re.findall(r"(\S+) has offset ", loss.findings[0]["message"])
-    return f", as {listed(files, SHOWN)} show{'s' * (len(files) == 1)}" if files else ", other files know it"
+def _is_met(incident: Incident, loss: Loss) -> bool:
+    """Say whether consumers certainly meet damaged bytes: in the leader's replica, of a topic that they read."""
+    is_read = loss.place.topic != METADATA_TOPIC and not is_of_coordinator(loss.place)
+    is_leaders = not (loss.spared or loss.elsewhere)
+    return is_read and is_leaders and loss.cause == "damaged-bytes" and is_proved(incident.certainty)
+
+
+def _history(tables: ClusterTables, incident: Incident, loss: Loss) -> str:
+    """Say whose the offsets of one place are, when they were written and how that ended; then what no file shows."""
+    counts = _by_sequences(loss)
+    is_all = counts.total() == loss.places.offsets
+    ended = [row for row in _across(tables, loss) if is_all and [row["producer_id"]] == list(counts)]
+    are = [f"are of {listed(_names(tables, counts))}"] * is_all
+    when = written(tables, loss.seen, loss.places.first, loss.places.last)
+    if when and not (loss.unreadable and groups_within(tables, loss.place, loss.places)):
+        are.append(f"were {when}")
+    are += [f"were {row['state']} by the marker at offset {row['marker_offset']}" for row in ended[:1]]  # no other fits
+    said = f" They {_joined(are)}." if are else ""
+    if adopted := _across(tables, loss, adopted=True):
+        whose = dict.fromkeys(map(_who, adopted))
+        said += f" {'A marker' if len(whose) == 1 else 'Markers'} of {listed(whose)} most likely lay there."
+    if counts and not is_all:
+        of = zip(counts.values(), _names(tables, counts), strict=True)
+        said += f" At least {listed(f'{number} are of {who}' for number, who in of)}."
+    unknown = [f"when they were {'damaged' if loss.unreadable else 'lost'}"] * is_proved(incident.certainty)
+    if not (incident.kept_in or is_all):
+        unknown.append("whose the others are" if counts else "whose records these are")
+    if not (incident.kept_in or ended):
+        unknown.append("whether they were committed")
+    return f"{said} No file says {_joined(unknown, 'or')}." if unknown else said
+
+
+def _joined(parts: Sequence[str], word: str = "and") -> str:
+    """Join parts of a sentence: ``a, b, and c``."""
+    return f"{', '.join(parts[:-1])}, {word} {parts[-1]}" if len(parts) > 1 else parts[0]
+
+
+def _across(tables: ClusterTables, loss: Loss, *, adopted: bool = False) -> list[Row]:
+    """Return the transactions from before one missing place to after it, or those whose data a later one `adopted`."""
+    if len(loss.places) != 1:
+        return []
+    rows = (row for log in loss.seen[:1] for row in tables.transactions.get(log, ()))
+    return [
+        row for row in rows
+        if row["first_offset"] is not None and row["first_offset"] < loss.places.first
+        and row["marker_offset"] is not None and row["marker_offset"] > loss.places.last
+        and row["cause"] == ("late-data-adopted" if adopted else None) and row["certainty"] == DAMAGE_BETWEEN
+    ]  # fmt: skip
+
+
+def _given_wrongly(row: Row, places: Ranges) -> str:
+    """Say what became of data before a gap in which its own marker is: the next one of its producer ended it."""
+    own, gets = ("an ABORT", "get") if row["state"] == "committed" else ("a COMMIT", "do not get")
+    data = offset_range(row["first_offset"], min(row["last_offset"], places.first - 1))
+    return (
+        f" They {gets} {data} of {_who(row)}: the marker at offset {row['marker_offset']} {row['state']} that data, but"
+        f" its own, which is missing, may have been {own}."
+    )
+
+
+def _who(row: Row) -> str:
+    return producer_name(row["transactional_id"], row["producer_id"])
 
 
 def _arrived_late(together: Sequence[Loss]) -> list[Row]:
@@ -474,10 +525,12 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     steps = []
     if first.cause in _DOWN:
         text = (
-            "Leave the broker down until its own directory is copied (these files are enough if they are a copy): it"
-            f" {_DOWN[first.cause]} and gives the lost offsets to new records."
+            f"If {_broker(tables, first)} runs, stop it now, and leave it down: it {_DOWN[first.cause]} and gives the"
+            " lost offsets to new records. Copy its directory: it may have what these files lack."
         )
         steps.append(Step(text))
+    elif first.cause == "missing-offsets" and is_proved(incident.certainty):
+        steps += [_look_first(tables, loss) for loss in together[:SHOWN] if _may_be_elsewhere(tables, loss)]
     for copy in incident.kept_in[:EVENTS]:
         has = offset_range(copy.first_offset, copy.last_offset)
         text = f"Copy the partition from {copy.holder}, which has {has} whole."
@@ -486,37 +539,85 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
         text = f"Read the leader's replica, on broker {first.leader}, together with this one: it may be whole."
         others = other_replicas(tables, [loss.place for loss in together], incident.where())
         steps.append(Step.running(text, *OTHER_BROKERS) if first.elsewhere else others)
+        if first.places and len(together) == 1 and not first.elsewhere:
+            steps += [_once_found(tables, incident, first)] if is_alone(tables, first.place) else []
     if first.cause == "damaged-bytes":
         steps += _salvage(tables, first, incident.id)
         if incident.last_offset is not None and not first.elsewhere:
             steps += after_damage(tables, first.place, first.places, first.seen)
     elif first.cause in _DOWN:
         if len(together) == 1 and not first.elsewhere and not incident.kept_in:
-            steps.append(Step("Start the broker only once they are found, or given up."))
+            steps.append(Step("Start the broker once that is done, or the records are given up."))
             if first.cause == "log-missing":
                 steps += without_log(tables, first.place)
             elif first.places:
                 steps += after_cut(tables, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
-        when = written(tables, first.seen, first.places.first, first.places.last) or "written there"
-        steps.append(Step(f"If no copy has them, they are gone: let {_writers(incident)} send again what was {when}."))
+        steps.append(_send_again(tables, first))
         steps += around_gap(tables, first.place, first.places)
     if hanging and all(map(_is_sure, hanging)):
         steps += abort_steps(tables, hanging)
     return steps
 
 
-def _writers(incident: Incident) -> str:
-    """Name who wrote what is missing: of some of it sequences say it, and others may have written the rest."""
-    ids, producers = sorted(incident.transactional_ids), sorted(incident.producer_ids)
-    if len(ids) == 1 and len(producers) == 1:
-        whose = producer_name(ids[0], producers[0])
-    else:
-        whose = listed([*ids, *map("producer {}".format, producers)])
-    known, offsets = incident.records, incident.lost_records
-    if whose and known and offsets and known < offsets:
-        return f"{whose}, who wrote {known} of the {many(offsets, 'offset')} or more, and others that wrote there"
-    return whose or "the producers"
+def _may_be_elsewhere(tables: ClusterTables, loss: Loss) -> bool:
+    return bool(loss.places) and not tables.groups.is_of_stopped_broker(loss.seen[0])
+
+
+def _look_first(tables: ClusterTables, loss: Loss) -> Step:
+    """Return where a file may be that a copy lacks: a broker that runs meanwhile rolls and deletes segments."""
+    at = _ranges_of(loss.places).lower()
+    return Step(
+        f"Look first on the disk of {_broker(tables, loss)}: a copy that was made while it ran may lack a file. If"
+        f" segments of {loss.place} with {at} are there, nothing is lost: copy again."
+    )
+
+
+def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
+    """Return what to do with what a backup has.
+
+    A broker that is stopped takes segments between others, and whole directories, as if they had never been away. A
+    segment in which more may have been written since does not go back: its records are sent again.
+    """
+    at, broker = offset_range(loss.places.first, loss.places.last), _broker(tables, loss)
+    if loss.cause in _DOWN:
+        return Step(
+            f"If the backup has {at}: put its directory in the place of that of {loss.place} on {broker}, before the"
+            " start. Groups then go on where they are."
+        )
+    if loss.cause == "missing-offsets" and all(row["position"] == 0 for row in loss.findings if row["code"] in _GAPS):
+        return Step(
+            f"If the backup has the segments with {at}: stop {broker}, copy their files into its directory of"
+            f" {loss.place}, start it. Consumers that come there get the records."
+        )
+    return Step.running(
+        f"If the backup has {at}: extract them there, and send them again.",
+        "kafkalog extract", ("--topic", loss.place.topic), ("--partition", loss.place.partition),
+        ("--offset", f"{loss.places.first}..{loss.places.last}"), ("-o", saved_as("found", incident.id)), "BACKUP_DIR",
+    )  # fmt: skip
+
+
+def _send_again(tables: ClusterTables, loss: Loss) -> Step:
+    """Return who is asked for what no copy has: those whose sequences say it, and those that wrote beside it."""
+    counts = _by_sequences(loss)
+    is_all = counts.total() >= loss.places.offsets
+    beside = () if is_all else tables.groups.beside(loss.seen[0], loss.places.first, loss.places.last).producers
+    others = listed(_names(tables, (one for one in beside if one not in counts)), PLACES)
+    asked = [f"{listed(_names(tables, counts))} send {'its' if len(counts) == 1 else 'their'} records again"] * bool(
+        counts
+    )
+    asked += [f"those that wrote just before and after send again what is missing: {others}"] * bool(others)
+    said = " and ".join(asked) or "the producers send again what was written there"
+    return Step(f"If no copy has them, they are gone: let {said}.")
+
+
+def _names(tables: ClusterTables, producers: Iterable[int]) -> list[str]:
+    return [producer_name(name, one) for one, name in tables.ids_of(producers).items()]
+
+
+def _broker(tables: ClusterTables, loss: Loss) -> str:
+    node = tables.node_of(loss.seen[0]) if loss.seen else None
+    return "the broker" if node is None else f"broker {node}"
 
 
 _DOWN: Final = {  # causes of which a start makes more of the loss, and what it does
@@ -552,12 +653,9 @@ def _salvage(tables: ClusterTables, loss: Loss, incident_id: str) -> Iterator[St
     logs = {row["file"]: row["log"] for row in loss.findings if row["file"] and row["log"] in loss.seen}
     files, named = sorted(logs), Counter[tuple[object, ...]]()
     for number, file in enumerate(files[:SHOWN], 1):
-        text = (
-            "If no whole copy is found, save what can be read of the segment, to be read with kafkalog dump."
-            " Do not put the file back into a log."
-        )
+        text = "Else save what can be read of the segment. Do not put that file into a log."
         if len(files) > 1:
-            text = f"If no whole copy is found, save what can be read of damaged segment {number} of {len(files)}."
+            text = f"Else save what can be read of damaged segment {number} of {len(files)}."
         node = tables.node_of(logs[file])
         of_broker = () if node is None else ("broker", node)
         place = (*loss.place, *of_broker, parse_name(os.path.basename(file)).offset)

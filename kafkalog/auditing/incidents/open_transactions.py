@@ -187,8 +187,10 @@ def is_alone(tables: ClusterTables, place: TopicPartition) -> bool:
 
 def other_replicas(tables: ClusterTables, places: Iterable[TopicPartition], where: str) -> Step:
     """Return how to look for what a replica lacks: in the others, or where the topics have one each in a backup."""
-    if all(is_alone(tables, place) for place in places):
-        return Step(f"Look in a backup for the files of {where}: there is no other replica (the topic has one).")
+    every = list(places)
+    if all(is_alone(tables, place) for place in every):
+        has = "it has" if len(every) == 1 else "they have"
+        return Step(f"Look in a backup for the files of {where}: {has} no other replica.")
     return Step.running(
         f"Read the other replicas of {where} together with this one: they may be whole.", *OTHER_BROKERS
     )

@@ -79,8 +79,8 @@ def after_damage(tables: ClusterTables, place: TopicPartition, places: Ranges, l
                    " records that can be read.")  # fmt: skip
     lost = many(places.offsets, "offset")
     there = offset_range(first, last)
-    text = (f"{_GIVEN_UP}: stop each group that stands at {there}, and let it go on at {last + 1}: it skips at most"
-            f" {lost}. One before reads on to {first} first; one past the damage needs nothing.")  # fmt: skip
+    text = (f"{_GIVEN_UP} or sent again: stop each group at {there}, and let it go on at {last + 1}. It skips at most"
+            f" {lost}. Groups elsewhere need nothing now.")  # fmt: skip
     if others:
         more = listed_of(len(places) - 1, (str(end + 1) for _, end in others))
         text = (f"{_GIVEN_UP}: stop each group that stands at {there}, and let it go on at"
@@ -138,9 +138,10 @@ def after_fork(
     if doubtful:
         yield Step(f"{_names(doubtful)} read past offset {first} of {place}, and no commit says in which"
                    " history: those that did before the election go back, too.")  # fmt: skip
+    again = "" if log_end is None else f" gets at most {many(log_end - first, 'offset')} twice, and"
     yield _reset(
-        f"Reset each group that had read past offset {first} before the election (kafka-consumer-groups.sh --describe"
-        f" --all-groups) to {first}, its consumers stopped: it skips nothing, and gets the new leader's records.",
+        f"No file names {'the other ' if read else 'the '}groups that had read past {first}. One that is stopped and"
+        f" set back to {first}{again} misses nothing; else it misses what was written from {first} on.",
         place, first,
     )  # fmt: skip
 
@@ -152,22 +153,10 @@ def _is_old(group: GroupAt, epoch: int | None, log_end: int | None) -> bool:
 
 
 def around_gap(tables: ClusterTables, place: TopicPartition, places: Ranges) -> Iterator[Step]:
-    """Yield which groups had read past offsets that are missing, and which have not come there."""
-    groups = tables.groups.of(place)
-    if not groups:
-        return
-    past = [group for group in groups if group.offset > places.last]
-    ahead = [group for group in groups if group.offset <= places.first]
-    said = []
-    if past:
-        said.append(f"{_names(past)} read past the missing offsets, and may have got their records before")
-    within = [group for group in groups if places.first < group.offset <= places.last]
-    if within:
-        said.append(f"{_names(within)} come into the gap: what is after {places.last} is next")
-    if ahead:
-        said.append(f"{_names(ahead)} not come to offset {places.first} yet, and will skip them")
-    if said:
-        yield Step(f"In {place} {'; '.join(said)}. No group needs a reset: consumers go on by themselves.")
+    """Yield how groups go on at offsets that are missing, if there are groups."""
+    if groups := tables.groups.of(place):
+        past = " Those past it may have got its records before." * (groups[-1].offset > places.last)
+        yield Step(f"No group needs a reset: at the gap consumers go on with offset {places.last + 1}.{past}")
 
 
 def waiting(tables: ClusterTables, at: Mapping[TopicPartition, int]) -> Iterator[Step]:
@@ -205,10 +194,12 @@ def _whose(tables: ClusterTables, logs: Sequence[str], first: int, last: int) ->
 
 def written(tables: ClusterTables, logs: Sequence[str], first: int, last: int) -> str:
     """Say when some offsets were written, by the batches around them; nothing where these have no times."""
-    before, after = tables.groups.times_around(logs[0], first, last) if logs else (None, None)
-    when = "" if before is None else f" after the batch of {iso(before)}"
-    when += "" if after is None else f"{' and' if when else ''} before that of {iso(after)}"
-    return f"written{when}" if when else ""
+    before, after, _ = tables.groups.beside(logs[0], first, last) if logs else (None, None, None)
+    if before is not None and after is not None:
+        return f"written between the batches of {iso(before)} and {iso(after)}"
+    if before is not None:
+        return f"written after the batch of {iso(before)}"
+    return "" if after is None else f"written before the batch of {iso(after)}"
 
 
 def _of(row: Row) -> str:

@@ -550,6 +550,17 @@ class GroupAt(NamedTuple):
     leader_epoch: int
 
 
+class Beside(NamedTuple):
+    """What is beside some offsets of a log: the newest times (ms) of the whole batches before and after them.
+
+    `producers` wrote the last data before them and the first after, as far as a chunk of the log has it.
+    """
+
+    before_ms: int | None = None
+    after_ms: int | None = None
+    producers: tuple[int, ...] = ()
+
+
 class CommittedGroups:
     """The groups of one cluster that have committed offsets, and what became of these.
 
@@ -590,29 +601,39 @@ class CommittedGroups:
 
     def epoch_before(self, log: str, first: int) -> int | None:
         """Return the leader epoch that ends at an offset of a log, by its leader-epoch-checkpoint; None for none."""
-        directories = (one for node in self._nodes for one in node.partitions if one.log == log)
-        epochs = next((one.leader_epochs for one in directories), ())
+        directory = self._directory(log)
+        epochs = () if directory is None else directory.leader_epochs
         return max((epoch for (epoch, _), (_, end) in pairwise(epochs) if end <= first), default=None)
 
-    def times_around(self, log: str, first: int, last: int) -> tuple[int | None, int | None]:
-        """Return the newest timestamps of the whole batches before and after some offsets of a log, where they are."""
-        directories = (one for node in self._nodes for one in node.partitions if one.log == log)
-        segments = next((one.segments for one in directories), ())
+    def is_of_stopped_broker(self, log: str) -> bool:
+        """Say whether a log was copied after its broker had stopped cleanly."""
+        directory = self._directory(log)
+        return directory is not None and directory.clean_shutdown
+
+    def beside(self, log: str, first: int, last: int) -> Beside:
+        """Return what is beside some offsets of a log."""
+        directory = self._directory(log)
+        segments = () if directory is None else directory.segments
         at = max(0, bisect_left([segment.base_offset for segment in segments], first) - 1)
-        before: int | None = None
+        found = Beside()
         for segment in segments[at:]:
             try:
                 for chunk in possible_chunks(segment.path, limits=self._limits, max_bytes=segment.size):
                     cells = chunk.heads.numpy()
                     times = cells[:, (cells[buffers.VALID] != 0) & (cells[buffers.MAX_TIMESTAMP] >= 0)]
-                    earlier = times[buffers.MAX_TIMESTAMP][times[buffers.LAST_OFFSET] < first]
-                    later = times[buffers.MAX_TIMESTAMP][times[buffers.LAST_OFFSET] > last]
-                    before = int(earlier[-1]) if len(earlier) else before
-                    if len(later):
-                        return before, int(later[0])
+                    earlier = times[:, times[buffers.LAST_OFFSET] < first]
+                    later = times[:, times[buffers.LAST_OFFSET] > last]
+                    if earlier.size:
+                        found = Beside(int(earlier[buffers.MAX_TIMESTAMP][-1]), None, _writers(earlier[:, ::-1]))
+                    if later.size:
+                        wrote = dict.fromkeys((*found.producers, *_writers(later)))
+                        return Beside(found.before_ms, int(later[buffers.MAX_TIMESTAMP][0]), tuple(wrote))
             except UnreadableError:
                 continue
-        return before, None
+        return found
+
+    def _directory(self, log: str) -> PartitionDirectory | None:
+        return next((one for node in self._nodes for one in node.partitions if one.log == log), None)
 
     def coordinated(self, partition: int) -> Sequence[str]:
         """Return the groups that a partition of ``__consumer_offsets`` has records of."""
@@ -638,3 +659,12 @@ class CommittedGroups:
     def _steps(self) -> Mapping[TopicPartition, list[tuple[str, GroupStep]]]:
         every = ((groups.log, step) for _, groups in self._logs for step in groups.steps())
         return grouped(every, lambda one: TopicPartition(one[1].topic, one[1].partition))
+
+
+def _writers(cells: NDArray[np.int64]) -> tuple[int, ...]:
+    """Return who wrote the first batches of data of a table of headers."""
+    data = (cells[buffers.ATTRIBUTES] & buffers.CONTROL_BIT == 0) & (cells[buffers.PRODUCER_ID] >= 0)
+    return tuple(dict.fromkeys(cells[buffers.PRODUCER_ID][data][:_NEAR].tolist()))
+
+
+_NEAR: Final = 3  # batches on each side of some offsets, whose producers may have written these, too

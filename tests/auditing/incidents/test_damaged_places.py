@@ -64,7 +64,8 @@ def test_each_damaged_place_has_its_own_way_past(tmp_path: Path) -> None:
     [step] = [step for step in incident.steps if step.command == reset]
 
     assert incident.title == (
-        "Offsets 4-5, 14-15, 30-31 of t-0 can't be read: bytes are damaged; the next readable offsets are 6, 16, 32."
+        "Offsets 4-5, 14-15, 30-31 of t-0 can't be read: bytes are damaged. Consumers fail there (Record is corrupt);"
+        " the next readable offsets are 6, 16, 32."
     )
     assert (incident.records, incident.lost_records) == (None, 6)
     assert [(one.offset, one.what) for one in incident.events] == [

@@ -14,6 +14,7 @@ from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.kafka.topic_partition import TopicPartition
 from metadata_topic import write_leader
+from official import FIXTURES
 from plain import Batch
 
 
@@ -68,7 +69,8 @@ def test_lost_records_are_few_states(tmp_path: Path) -> None:
     incident = lost(tmp_path, old, 2)
 
     assert (incident.records, incident.lost_records) == (10, 10)
-    assert "10 records (3 committed, 1 aborted, 2 undecided, 4 of no transaction)" in incident.title
+    assert "10 records (3 committed, 1 aborted, 2 undecided, 4 of no transaction) and 2 markers." in incident.title
+    assert " t-0 offsets 3-5 of producer 1, offsets 11-14 of no transaction: " in incident.steps[1].text
     assert saved(incident) == [3, 4, 5, 11, 12, 13, 14]
 
 
@@ -100,7 +102,18 @@ def test_many_ranges_are_one_command(tmp_path: Path) -> None:
 
     assert "12 records (6 committed, 6 aborted)" in incident.title
     assert saved(incident) == [3, 7, 11, 15, 19, 23]
-    assert "t-0 offsets 3, 7, 11 and 3 more" in incident.steps[1].text
+    assert "t-0 offsets 3, 7, 11 and 3 more of producer 1: " in incident.steps[1].text
+
+
+def test_the_old_leader_may_lead_again() -> None:
+    """Nothing that it has is truncated before it starts: the price is what the new leader wrote."""
+    homes = sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
+    [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept_in]
+
+    assert "the start truncates offsets 5-15. Or let broker 2 lead again, which gives up offsets 5-8 of broker 3" in (
+        incident.steps[0].text
+    )
+    assert "transaction at offset 3 lost its COMMIT marker, at offset 7: ending it gives up 2" in incident.title
 
 
 def test_an_unclean_election_has_a_price() -> None:

@@ -68,7 +68,7 @@ def test_groups_at_damage_go_on_after_it_and_others_come_later(tmp_path: Path) -
         RESET.format("here", "t:0", 5), RESET.format("inside", "t:0", 5), RESET.format("next", "t:0", 9),
         RESET.format("GROUP", "t:0", 5),
     ]  # fmt: skip
-    assert "written after the batch of 2023-11-14T22:13:22.000Z and before that of 2023-11-14T22:13:25" in texts(found)
+    assert "written between the batches of 2023-11-14T22:13:22.000Z and 2023-11-14T22:13:25" in texts(found)
     assert [text.partition("it skips ")[2].split(",")[0] for text, _ in resets(found)][:3] == [
         "2 offsets", "1 offset", "1 offset"
     ]  # fmt: skip
@@ -124,7 +124,7 @@ def test_what_is_skipped_names_the_transactions_around(tmp_path: Path) -> None:
     commits(tmp_path, here=1)
     (text, _), *_ = resets(incident("records-unreadable", tmp_path))
 
-    assert "written after the batch of 2023-11-14T22:13:20.000Z and before that of 2023-11-14T22:13:20.000Z," in text
+    assert "written between the batches of 2023-11-14T22:13:20.000Z and 2023-11-14T22:13:20.000Z," in text
     assert "of or between data of producer 7 since 2023-11-14T22:13:20.000Z" in text
 
 

@@ -1,0 +1,99 @@
+"""What is said of lost records once a backup may have them: whose they are, how they ended, how they come back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import plain
+from kafkalog.auditing.incidents import incidents_of_audit
+from kafkalog.auditing.incidents.incident import Incident
+from kafkalog.auditing.pipeline.run import audit
+from metadata_topic import write_leader
+from plain import Batch
+
+
+def data(offset: int, producer: int = 1, epoch: int = 0, records: int = 1, sequence: int = 0) -> Batch:
+    return Batch(0, offset, offset + records - 1, "data", producer, epoch, sequence, records=records)
+
+
+def marker(offset: int, producer: int = 1, epoch: int = 0, kind: str = "commit") -> Batch:
+    return Batch(0, offset, offset, kind, producer, epoch)
+
+
+def told(root: Path, *segments: list[Batch], is_stopped: bool = True, damaged: int | None = None) -> Incident:
+    """The incident of t-0, which has one replica, with one of its batches damaged."""
+    folder = plain.write_segments(root / "t-0", *segments)
+    (root / "meta.properties").write_text("version=1\ncluster.id=c\nnode.id=1\n")
+    write_leader(root, "t", [1], 1)
+    if is_stopped:
+        plain.write_mark(root)
+    if damaged is not None:
+        file = folder / f"{0:020}.log"
+        content = bytearray(file.read_bytes())
+        content[sum(one.size for one in segments[0][: damaged + 1]) - 1] ^= 1
+        file.write_bytes(content)
+    [incident] = [one for one in incidents_of_audit(audit([root])) if one.kind.startswith("records-")]
+    return incident
+
+
+def texts(incident: Incident) -> str:
+    return " ".join(step.text for step in incident.steps)
+
+
+GAP = ([data(0, 3), marker(1, 3), data(2, 2)], [data(8, 2, 1), marker(9, 2, 1), data(10, 4), marker(11, 4)])
+
+
+def test_missing_segments_come_back_while_the_broker_is_stopped(tmp_path: Path) -> None:
+    """A copy of a stopped broker lacks no file; what no copy has is asked of those that wrote beside it."""
+    said = texts(told(tmp_path, *GAP))
+
+    assert "Look first on the disk" not in said
+    assert "If the backup has the segments with offsets 3-7: stop broker 1, copy their files into its directory" in said
+    assert (
+        "those that wrote just before and after send again what is missing: producer 2, producer 3, producer 4." in said
+    )
+
+
+def test_a_copy_of_a_running_broker_may_lack_a_file(tmp_path: Path) -> None:
+    """Before any backup its own disk is looked at."""
+    assert told(tmp_path, *GAP, is_stopped=False).steps[0].text.startswith("Look first on the disk of broker 1: ")
+
+
+@pytest.mark.parametrize(("kind", "gets", "own"), [("commit", "get", "an ABORT"), ("abort", "do not get", "a COMMIT")])
+def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
+    tmp_path: Path, kind: str, gets: str, own: str
+) -> None:
+    """The marker of a later epoch ended it."""
+    before, after = GAP
+    incident = told(tmp_path, before, [after[0], marker(9, 2, 1, kind)])
+
+    assert "A marker of producer 2 most likely lay there." in incident.title
+    assert f"They {gets} offset 2 of producer 2: the marker at offset 9" in incident.consumers.read_committed
+    assert f"may have been {own}." in incident.consumers.read_committed
+    assert "offset 2" not in incident.consumers.read_uncommitted
+
+
+@pytest.mark.parametrize("kind", ["commit", "abort"])
+def test_records_that_leave_no_offset_for_a_marker_ended_with_the_next_one(tmp_path: Path, kind: str) -> None:
+    """Their producer's sequences say that they are all of what is damaged."""
+    log = [data(0), data(1, records=2, sequence=1), marker(3, kind=kind), data(4, sequence=3), marker(5)]
+    incident = told(tmp_path, log, damaged=1)
+
+    assert "They are of producer 1, were written between the batches of 2023-11-14T22:13:20.000Z and" in incident.title
+    assert f"and were {kind}{'ted' if kind == 'commit' else 'ed'} by the marker at offset 3." in incident.title
+    assert incident.title.endswith(" No file says when they were damaged.")
+    [line] = [step.command for step in incident.steps if step.command and "BACKUP_DIR" in step.command]
+    assert " --topic t --partition 0 --offset 1..2 " in line
+
+
+def test_where_another_record_fits_nothing_is_said_of_the_end(tmp_path: Path) -> None:
+    """Of three damaged offsets two are the producer's."""
+    log = [data(0), Batch(0, 1, 3, "plain", records=3), marker(4), data(5, sequence=3), marker(6)]
+    incident = told(tmp_path, log, damaged=1)
+
+    assert "At least 2 are of producer 1. No file says when they were damaged, whose the others are, or whether" in (
+        incident.title
+    )
+    assert "by the marker" not in incident.title
