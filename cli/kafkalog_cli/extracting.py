@@ -56,14 +56,14 @@ def counted(met: Met, others: int = 0) -> str:
     return f"{said}; whole batches were copied, with {others:,} more records that are not meant" if others else said
 
 
-def at_stake(found: FoundFiles, filters: RecordFilters, incident_id: str | None) -> FoundFiles:
+def at_stake(found: FoundFiles, filters: RecordFilters, incident: str | None) -> FoundFiles:
     """Return the files with the records of an incident, or those that only one replica has.
 
-    Raises UsageError where no directories were given, NothingMatchesError if no incident has this id.
+    Raises UsageError where no directories were given, NothingMatchesError if there is no such incident.
     """
     if found.logs is None or found.logs.audit is None:
         raise click.UsageError("--lost and --incident need directories.")
-    wanted = files_at_stake(found.logs, Narrowing(filters.topics, filters.partitions), incident_id)
+    wanted = files_at_stake(found.logs, Narrowing(filters.topics, filters.partitions), incident)
     return replace(found, files=tuple(one.path for one in wanted), given={one.path: one for one in wanted})
 
 

@@ -150,7 +150,7 @@ record_filter_options: Final = as_one(
     click.option("--producer-id", type=int, help="Only this producer's batches."),
     click.option("--outcome", "outcomes", multiple=True, type=click.Choice((*OUTCOMES, "open")), metavar="WORD",
                  help=f"Only records of which this became; repeat for more: {', '.join(OUTCOMES)}, or open for "
-                 "those that no marker has ended but hanging ones."),
+                 "all that no marker has ended."),
     click.option("--key", metavar="TEXT", help="Only records with this key."),
     click.option("--header", metavar="NAME[=VALUE]", help="Only records with this header."),
     click.option("--since", type=TIME, metavar="TIME", help=f"Only records from this time on: {TIMES}"),

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_audit
+from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_audit, worst_first
 from kafkalog.auditing.partition import fork_of, reach
 from kafkalog.auditing.transactions import Audit, LogAudit
+from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.columns.sorted_rows import Spans
 from kafkalog.errors import UnsupportedError
 from kafkalog.few_of_many import grouped
@@ -20,36 +21,46 @@ from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.queries.given_logs import fates_of, segments_with
 from kafkalog.segments.selection import Selection
 from kafkalog.tables.audit_tables import FINDINGS
+from kafkalog.tables.incident_tables import INCIDENTS
 
 if TYPE_CHECKING:
     from kafkalog.log_dirs.log_directory import PartitionDirectory
 
-__all__ = ["files_at_stake"]
+__all__ = ["files_at_stake", "incident_asked"]
 
 _Spans = tuple[tuple[int, int], ...]
 
 
-def files_at_stake(given: GivenLogs, narrowing: Narrowing, incident_id: str | None) -> list[GivenFile]:
-    """Return the files with the records of an incident, or without an id those that only one replica has.
+def files_at_stake(given: GivenLogs, narrowing: Narrowing, incident: str | None) -> list[GivenFile]:
+    """Return the files with the records of an incident, or without one those that only one replica has.
 
-    Raises UnsupportedError where no directories were given, NothingMatchesError if no incident has this id.
+    Raises UnsupportedError where no directories were given, NothingMatchesError if there is no such incident.
     """
     if given.audit is None:
         raise UnsupportedError("the records of incidents, and those that are lost, need directories")
-    files = files_lost(given) if incident_id is None else files_of_incident(given.audit, incident_id)
+    files = files_lost(given) if incident is None else files_of_incident(given.audit, incident)
     return [one for one in files if one.fates is not None and narrowing.log(one.fates.topic, one.fates.partition)]
 
 
-def files_of_incident(audit: Audit, incident_id: str) -> list[GivenFile]:
+def incident_asked(audit: Audit, wanted: str) -> Incident:
+    """Return the incident with an id, or with the number that the screen gives it. Raises NothingMatchesError."""
+    incidents = {one.id: one for one in incidents_of_audit(audit)}
+    rows = [dict(zip(INCIDENTS.names, one.row(), strict=True)) for one in incidents.values()]
+    shown = [row["id"] for row in worst_first(row for row in rows if row["kind"] not in INFORMATIVE)]
+    number = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else 0
+    found = incidents.get(shown[number - 1] if 0 < number <= len(shown) else wanted)
+    if found is None:
+        raise nothing_matches("incident", [wanted], incidents)
+    return found
+
+
+def files_of_incident(audit: Audit, wanted: str) -> list[GivenFile]:
     """Return the files with the records that an incident is about: of its transactions, or at its offsets.
 
     Of lost records these are the copies that are left, and the transactions that the loss left open. Raises
-    NothingMatchesError if no incident has this id.
+    NothingMatchesError if there is no such incident.
     """
-    incidents = incidents_of_audit(audit)
-    found = next((one for one in incidents if one.id == incident_id), None)
-    if found is None:
-        raise nothing_matches("incident", [incident_id], [one.id for one in incidents])
+    found = incident_asked(audit, wanted)
     logs = {log.partition.directory.log: log for cluster in audit.clusters for log in cluster.logs}
     if found.kept_in:
         spans: dict[str, list[tuple[int, int]]] = {}

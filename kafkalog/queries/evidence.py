@@ -12,16 +12,15 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from kafkalog.auditing.incidents import Incident, incidents_of_audit, worst_first
+from kafkalog.auditing.incidents import Incident, incidents_of_audit
 from kafkalog.auditing.topics import Metadata
 from kafkalog.auditing.transactions import Audit, ClusterAudit, narrowed
-from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.errors import NothingMatchesError, UnsupportedError
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.kafka.internal_topics import coordinator_partition
 from kafkalog.narrowing import Narrowing, matches, nothing_matches
 from kafkalog.quantities import listed
-from kafkalog.tables.incident_tables import INCIDENTS
+from kafkalog.queries.at_stake import incident_asked
 
 __all__ = ["Asked", "Needed", "needed_for"]
 
@@ -65,19 +64,8 @@ def needed_for(audit: Audit, asked: Asked, paths: Sequence[str | os.PathLike[str
     if asked.groups:
         found.add_groups(asked.groups)
     if asked.incident is not None:
-        found.add_incident(_incident(audit, asked.incident))
+        found.add_incident(incident_asked(audit, asked.incident))
     return found.needed()
-
-
-def _incident(audit: Audit, wanted: str) -> Incident:
-    incidents = {one.id: one for one in incidents_of_audit(audit)}
-    rows = [dict(zip(INCIDENTS.names, one.row(), strict=True)) for one in incidents.values()]
-    shown = [row["id"] for row in worst_first(row for row in rows if row["kind"] not in INFORMATIVE)]
-    number = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else 0  # as the screen has it
-    found = incidents.get(shown[number - 1] if 0 < number <= len(shown) else wanted)
-    if found is None:
-        raise nothing_matches("incident", [wanted], incidents)
-    return found
 
 
 class _Finding:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from kafkalog.auditing.incidents import WORDS
 from kafkalog.escape import escape
 from kafkalog.reports.first_screen import screen_of
 from kafkalog.reports.source import AuditSource
-from kafkalog.tables.audit_tables import STATES
+from kafkalog.tables.dump_tables import OPEN
 
 __all__ = ["prometheus"]
-
-_OPEN: Final = tuple(state for state in STATES if state not in ("committed", "aborted"))
 
 
 class _Sample(NamedTuple):
@@ -57,12 +55,12 @@ def prometheus(source: AuditSource) -> Iterator[bytes]:
     open_of: dict[str, Counter[str]] = defaultdict(Counter)
     for columns in source.transactions():
         for log, state in zip(columns["log"].tolist(), columns["state"].tolist(), strict=True):
-            if state in _OPEN:
+            if state in OPEN:
                 open_of[log][state] += 1
     samples = [
         _Sample(_labels(row) | {"state": state}, open_of[row["log"]][state])
         for row in source.rows("partitions")
-        for state in _OPEN
+        for state in OPEN
     ]
     yield _metric("kafkalog_open_transactions", "Transactions that no marker has ended, by state.", samples)
     missing: Counter[tuple[str, str]] = Counter()

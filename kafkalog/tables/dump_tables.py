@@ -31,8 +31,8 @@ __all__ = [
 
 OUTCOMES: Final = (*STATES, "not-transactional", "unknown")
 
-# The outcomes that the word ``open`` stands for in a question.
-OPEN: Final = ("ongoing", "commit-pending", "abort-pending")
+# What the word ``open`` stands for in a question: no marker has ended the transaction.
+OPEN: Final = tuple(state for state in STATES if state not in ("committed", "aborted"))
 
 OUTCOME_CAUSES: Final = (
     *CAUSES,

@@ -313,6 +313,7 @@ SHARE_OFFSETS: Final = Table(
         Column("deleted", "bool", "whether it was deleted"),
         _LOG,
     ),
+    answers=("group", "topic", "partition", "start_offset", "lag"),
 )
 TRANSITIONS: Final = Table(
     "transitions",
@@ -348,4 +349,5 @@ TRANSITIONS: Final = Table(
         Column("partition", "int32", "the partition of __transaction_state"),
         Column("offset", "int64", "the offset of the record"),
     ),
+    answers=("transactional_id", "timestamp_ms", "step"),
 )

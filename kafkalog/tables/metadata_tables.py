@@ -126,6 +126,7 @@ CONFIGS: Final = Table(
         Column("value", "string", "the value as it was written"),
         *_SPAN,
     ),
+    answers=("resource_type", "resource", "name", "value"),
 )
 FEATURES: Final = Table(
     "features",

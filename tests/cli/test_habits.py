@@ -38,6 +38,7 @@ def test_words_that_others_use_are_known() -> None:
 
     assert rows.text == kafkalog("find", "--format", "ndjson", "--key", "late1", DATA).text
     assert shown.count(",hanging,") == len(shown.splitlines()) - 1 == 3
+    assert kafkalog("find", "--outcome", "open", DATA).text == kafkalog("find", "--outcome", "hanging", DATA).text
 
 
 @pytest.mark.parametrize(
@@ -59,3 +60,27 @@ def test_a_search_of_an_id_that_is_not_there_says_so() -> None:
     said = kafkalog("find", "--transactional-id", "stock-trades.56-9", DATA).err
 
     assert "no transactional id matches 'stock-trades.56-9' (did you mean 'stock-trades.56-1'?)" in said
+
+
+def test_an_incident_has_the_number_of_the_screen_in_each_command() -> None:
+    """Who reads a screen types what stands before the line."""
+    (second,) = [line for line in kafkalog("txn-audit", DATA).text.splitlines() if line.startswith(" 2 ERROR   ")]
+    (place,) = {place for place in ("clicks-coupons.10-1", "tickets-tickets.26-0") if f" {place} " in second}
+    topic, _, partition = place.rpartition("-")
+    rows = kafkalog("extract", "--incident", "2", "--format", "ndjson", DATA).table("records")
+
+    assert {(row["topic"], str(row["partition"])) for row in rows} == {(topic, partition)}
+    assert kafkalog("timeline", "--incident", "2", DATA).text.startswith(place)
+    assert "no incident matches '9'" in kafkalog("timeline", "--incident", "9", DATA).err
+
+
+def test_an_id_of_a_timeline_has_a_lane() -> None:
+    """It is never passed over: lanes of partitions have no ids."""
+    shown = kafkalog("timeline", "--transactional-id", "stock*", DATA).text
+
+    assert shown == kafkalog("timeline", "--lanes", "transactional-id", "--transactional-id", "stock*", DATA).text
+    assert "stock-trades.56-1 │" in shown
+    assert (
+        "did you mean 'stock-trades.56-1'" in kafkalog("timeline", "--transactional-id", "stock-trades.56-9", DATA).err
+    )
+    assert kafkalog("timeline", "--lanes", "partition", "--transactional-id", "stock*", DATA).status == 2

@@ -83,7 +83,7 @@ class _Meant:
 _meant_options = as_one(
     "meant", _Meant,
     click.option("--lost", is_flag=True, help="Records that one replica has and the log that counts has not."),
-    click.option("--incident", metavar="ID", help="The records that this incident of txn-audit is about."),
+    click.option("--incident", metavar="ID|N", help="The records that this incident of txn-audit is about."),
     click.option("--view", type=click.Choice(_VIEWS), help="What consumers of this isolation level are given."
                  "  [default: read-committed]"),
     click.option("--at", type=TIME, metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}"),

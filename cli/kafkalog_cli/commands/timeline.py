@@ -37,7 +37,7 @@ _STABLE: Final = 24  # characters for the last stable offset after a lane
 class _Lanes:
     """What has a lane, and which lanes are drawn."""
 
-    lanes: str
+    lanes: str | None
     topic: str | None
     ids: str | None
     incident: str | None
@@ -48,9 +48,9 @@ _lane_options = as_one(
     click.option("--topic", metavar="GLOB",
                  help="Only topics that match this pattern.  [default: all but internal ones]"),
     click.option("--transactional-id", "ids", metavar="GLOB", help="Only transactional ids that match this pattern."),
-    click.option("--incident", metavar="ID", help="Only the partitions of this incident."),
-    click.option("--lanes", type=click.Choice(tuple(_LANES)), default="partition", show_default=True,
-                 help="What has a line of its own."),
+    click.option("--incident", metavar="ID|N", help="Only the partitions of this incident."),
+    click.option("--lanes", type=click.Choice(tuple(_LANES)),
+                 help="What has a line of its own.  [default: partition; with --transactional-id, it]"),
 )  # fmt: skip
 
 
@@ -98,19 +98,23 @@ def timeline(
     """
     from kafkalog.auditing.pipeline import audit
     from kafkalog.auditing.transactions import AuditOptions, Summary
+    from kafkalog.queries.at_stake import incident_asked
     from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, screen_of, source_of
     from kafkalog_cli.render.lane_lines import lane_lines
     from kafkalog_cli.render.people import encoded, is_ascii, style
     from kafkalog_cli.render.people import width as terminal_width
 
-    lanes, topic, ids = about.lanes, about.topic, about.ids
+    topic, ids = about.topic, about.ids
+    lanes = about.lanes or ("partition" if ids is None else "transactional-id")
+    if ids is not None and lanes != "transactional-id":
+        raise click.UsageError(f"--transactional-id does not go with --lanes {lanes}, which have no ids.")
     by_time = lanes != "partition" or drawing.by == "time"
     if lanes != "partition" and drawing.by == "offset":
         raise click.UsageError(f"--lanes {lanes} is drawn by time: offsets of several partitions have no common axis.")
     found = audit(unpacked(paths), AuditOptions(limits, jobs=jobs))
     source = source_of(found, Summary.of(found))
     say_findings(found.findings())
-    chosen = _partitions(source.rows("incidents"), about.incident)
+    chosen = None if about.incident is None else {*map(str, incident_asked(found, about.incident).partitions)}
 
     def wanted(row: Mapping[str, Any]) -> bool:
         if chosen is not None:
@@ -126,7 +130,7 @@ def timeline(
     drawn = lanes_by_time(source, cells, wanted, _LANES[lanes]) if by_time else lanes_by_offset(source, cells, wanted)
     if ids is not None:
         known = {lane.name for lane in drawn}
-        drawn = [lane for lane in drawn if lanes != "transactional-id" or matches(lane.name, (ids,))]
+        drawn = [lane for lane in drawn if matches(lane.name, (ids,))]
         if not drawn:
             raise nothing_matches("transactional id", [ids], known)
     if not drawn:
@@ -141,13 +145,3 @@ def timeline(
         ):
             stream.write(encoded(f"{line}\n"))
     return failing.status_of(screen_of(source).verdict)
-
-
-def _partitions(rows: Any, incident: str | None) -> set[str] | None:
-    if incident is None:
-        return None
-    known = {row["id"]: row["partitions"] for row in rows}
-    if incident not in known:
-        listed = ", ".join(known) or "none"
-        raise click.UsageError(f"No incident has the id {incident!r}; there are: {listed}.")
-    return set(known[incident])

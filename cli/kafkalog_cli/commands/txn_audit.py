@@ -17,6 +17,7 @@ from kafkalog.narrowing import Narrowing
 from kafkalog.quantities import Ago, iso
 from kafkalog.tables import Table
 from kafkalog.tables.audit_tables import AUDIT_TABLES, STATES
+from kafkalog.tables.dump_tables import OPEN
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     SHOWN,
@@ -82,8 +83,7 @@ _OPEN: Final = "open"
 
 def _every_state(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> tuple[str, ...]:
     """Return the states that words stand for."""
-    of_open = (state for state in STATES if state not in ("committed", "aborted"))
-    return tuple(dict.fromkeys((*(one for one in given if one != _OPEN), *(of_open if _OPEN in given else ()))))
+    return tuple(dict.fromkeys((*(one for one in given if one != _OPEN), *(OPEN if _OPEN in given else ()))))
 
 
 _filter_options = as_one(

@@ -1,8 +1,9 @@
 """Tables for people: text in columns, as wide as needed in a file, at most as wide as the terminal on one.
 
 A column with the same value in every row is shown once above the table. On a terminal that is too narrow, texts are
-shortened first, then columns are left out and named, those that a table's `answers` do not name before these. A number
-or a time is shown whole or not at all. Times are ISO-8601.
+shortened first, then columns are left out and named, those that a table's `answers` do not name before these. A number,
+a time, or a name that tells rows apart is shown whole. Where that needs more room, a row has a line for each field.
+Times are ISO-8601.
 """
 
 from __future__ import annotations
@@ -36,8 +37,11 @@ _ROOMY: Final = 40  # a text has this room before columns are shown that are no 
 _NUMBER: Final = re.compile(r"-?\d{1,20}")
 _TEXTS: Final = frozenset({"string", "json", "headers"})  # columns whose cells may be long
 _PATHS: Final = frozenset({"file", "log"})
-_KEYS: Final = frozenset({"group", "topic", "transactional_id"})  # names that tell rows apart: they are never cut
-_SOUGHT: Final = frozenset({"group", "topic", "lag", "visible_lag", "stuck_by"})  # nor left out
+_KEYS: Final = frozenset({"group", "topic", "topics", "transactional_id"})  # names that tell rows apart: never cut
+_WHOLE: Final = _KEYS | {"resource", "name"}  # nor these; where a table has no answers others are left out for them
+_SOUGHT: Final = frozenset(  # nor left out
+    ("group", "topic", "lag", "visible_lag", "stuck_by", "step", "name", "state", "value")
+)
 _LAST_TO_GO: Final = frozenset({"key", "value", "message"})  # what people look for in records and findings
 
 
@@ -196,20 +200,21 @@ class TableSink(BlockSink):
     def _draw(self, table: Table, part: _Part, heading: str) -> None:
         lines = [self._strong(heading)]
         same, columns = [], []
+        whole = _WHOLE - _KEYS if table.answers else _WHOLE
         for i in self._columns.of(table):
             column, cells = table.columns[i], part.columns[i]
             answers = column.name in table.answers  # it is where people look for it, whatever the rows are
             if part.count > 1 and not answers and cells.count(cells[0]) == len(cells):
                 same.append(f"{column.name} {_time(cells[0], self._zone) if column.is_time else _cell(cells[0])}")
             else:
-                columns.append(_Column(column, cells, self._zone))
+                columns.append(_Column(column, cells, self._zone, is_whole=column.name in whole))
         if same:
             lines += self._folded(f"in every row{' of this part' * (table.name in self._drawn)}: {', '.join(same)}")
         every = [*columns]
         left_out = [] if self._width is None else _fit(columns, self._width, table.answers)
-        in_records = _loses_answers([one for one in every if not one.is_empty], left_out, table)
+        in_records = self._width is not None and _loses_answers(every, columns, table, self._width)
         if in_records:
-            columns = [column for column in every if column.name in table.answers]
+            columns = [column for column in every if column.name in table.answers] or every
             left_out = [column.name for column in every if column not in columns]
         if left_out:
             lines += self._folded(
@@ -235,7 +240,7 @@ class TableSink(BlockSink):
                 if cell != "-":
                     yield from textwrap.wrap(
                         str(cell), max(self._width or 0, 40), initial_indent=f" {column.name:<{before}}",
-                        subsequent_indent=" " * (before + 1), break_on_hyphens=False, break_long_words=False,
+                        subsequent_indent=" " * (before + 1), break_on_hyphens=False,
                     )  # fmt: skip
             yield ""
 
@@ -250,9 +255,12 @@ class TableSink(BlockSink):
 
 
 class _Column:
-    """A column's cells as text, the heading first, and its widths: largest, smallest and current."""
+    """A column's cells as text, the heading first, and its widths: largest, smallest and current.
 
-    def __init__(self, column: Column, values: list[Any], zone: Zone) -> None:
+    One that `is_whole` makes no room for others.
+    """
+
+    def __init__(self, column: Column, values: list[Any], zone: Zone, *, is_whole: bool = False) -> None:
         self.name = name = column.name
         self.padded = _cut_inside if name in _PATHS else _padded
         self.is_number = column.type.startswith("int")
@@ -270,14 +278,9 @@ class _Column:
             self.widest = self.width = max(map(_width, {*self.cells}))
         self.narrowest = self.widest
         shortest = _CODE if name == "code" else _WORD if column.words else _SHORT
-        if not self.is_number and self.widest > shortest:
+        if not (self.is_number or is_whole) and self.widest > shortest:
             lengths = (len(cell) for cell in self.cells if _NUMBER.fullmatch(cell))
             self.narrowest = max(shortest, len(name), max(lengths, default=0))
-
-    @property
-    def is_empty(self) -> bool:
-        """Say whether no row has a value."""
-        return all(cell == "-" for cell in self.cells[1:])
 
     @property
     def cell(self) -> str:
@@ -292,12 +295,14 @@ class _Column:
         return [padded[cell] for cell in self.cells]
 
 
-def _loses_answers(columns: Sequence[_Column], left_out: Sequence[str], table: Table) -> bool:
+def _loses_answers(every: Sequence[_Column], shown: Sequence[_Column], table: Table, width: int) -> bool:
     """Say whether a table cuts a name that tells its rows apart, or leaves out what people look for in it."""
-    cut = any(
-        column.name in _KEYS and column.width < column.widest for column in columns if column.name in table.answers
+    asked = [one for one in every if not table.answers or one.name in table.answers]
+    sought = _SOUGHT if table.answers else _WHOLE
+    is_too_wide = sum(one.width + len(_BETWEEN) for one in shown) > width - 1 + len(_BETWEEN)
+    return is_too_wide or any(
+        (one.name in sought) if one not in shown else (one.name in _KEYS and one.width < one.widest) for one in asked
     )
-    return cut or any(name in table.answers and name in _SOUGHT for name in left_out)
 
 
 def _fit(columns: list[_Column], width: int, answers: Sequence[str]) -> list[str]:

@@ -263,15 +263,17 @@ def _words(
     """Say what is not drawn, and how many of how many are."""
     if packed.drawn < packed.committed:
         yield (
-            f"{packed.drawn} of {packed.committed} committed transactions are drawn one by one: a sample."
+            f"{packed.drawn:,} of {packed.committed:,} committed transactions are drawn one by one: a sample."
             " All others are drawn."
         )
     if gaps[1]:
-        yield f" Of {sum(gaps)} gaps the {gaps[0]} worst and largest are drawn."
+        yield f" Of {sum(gaps):,} gaps the {gaps[0]:,} worst and largest are drawn."
     if changes[1]:
-        yield (f" Of {sum(changes)} leader changes {changes[0]} are drawn: unclean elections first, then the newest.")
+        yield (
+            f" Of {sum(changes):,} leader changes {changes[0]:,} are drawn: unclean elections first, then the newest."
+        )
     if lanes[0] < lanes[1]:
-        said = f" {lanes[0]} of {lanes[1]} logs are drawn: all of them where scripts are allowed."
+        said = f" {lanes[0]:,} of {lanes[1]:,} logs are drawn: all of them where scripts are allowed."
         yield element("span", said, class_="unscripted")
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import re
 from pathlib import Path
+from typing import Final
 
 import pytest
 
 from handmade import batch, each, one, record, segment
 from invoke import PARTITION, SEGMENT, kafkalog, rows_of
+from kafkalog.tables import TABLES
 from kafkalog.tables.internal_tables import COMMITTED
 from kafkalog_cli.render.text_table import TableSink
 
@@ -141,6 +143,32 @@ def test_names_that_tell_rows_apart_are_never_cut(width: int) -> None:
     assert shown.count(LONG_GROUP) == 2
     assert "transactional_id tx-1, producer_id 4," in " ".join(shown.split())
     assert max(map(len, shown.splitlines())) <= width
+
+
+NAMES: Final = frozenset({"group", "topic", "topics", "transactional_id", "resource", "name"})
+
+
+@pytest.mark.parametrize("width", [60, 80, 100, 120])
+@pytest.mark.parametrize("name", [one.name for one in TABLES.values() if NAMES & set(one.usual)])
+def test_no_table_cuts_a_name(name: str, width: int) -> None:
+    """Other columns are left out, or each row has a line for each field, in which a long name is wrapped."""
+    table, stream = TABLES[name], io.BytesIO()
+    sink = TableSink(stream, (), color=False, width=width)
+    names = {column.name: f"{column.name}-{'n' * 24}" for column in table.columns if column.name in NAMES}
+    for number in (1, 2):
+        sink.row(table, tuple(
+            f"{names[one.name]}-{number}" if one.name in names else number * 10**9 if one.type.startswith("int") else None
+            for one in table.columns
+        ))  # fmt: skip
+    sink.close()
+    shown = stream.getvalue().decode()
+    left_out = " ".join(shown.partition("left out, as the terminal is too narrow: ")[2].partition(";")[0].split())
+
+    assert max(map(len, shown.splitlines())) <= width
+    assert [
+        one for one in names.values() if one not in "".join(shown.split()) and one.partition("-")[0] not in left_out
+    ] == []
+    assert not table.answers or table.answers[0] not in left_out.split(", ")
 
 
 def test_a_row_is_a_line_where_there_is_room() -> None:

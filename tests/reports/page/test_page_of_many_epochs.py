@@ -44,7 +44,7 @@ def test_unclean_elections_and_the_newest_changes_are_drawn() -> None:
     assert [change[2] for change in changes] == [7, *range(502, _DRAWN + 501)]
     assert text.count('class="leader"') == _DRAWN - 1
     assert text.count('class="unclean"') == 1
-    assert "Of 20500 leader changes 20000 are drawn: unclean elections first, then the newest." in text
+    assert "Of 20,500 leader changes 20,000 are drawn: unclean elections first, then the newest." in text
 
 
 @pytest.mark.sweep

@@ -286,7 +286,7 @@ def test_a_compacted_log_is_a_page(running: Any, tmp_path: Path) -> None:
         drawn = shown.page.evaluate("JSON.parse(document.getElementById('about').textContent).gaps[0]")
         assert len(drawn) == 20_000
         assert [7, 7, False] in drawn
-        assert "Of 25001 gaps the 20000 worst and largest are drawn" in shown.page.inner_text("#timeline")
+        assert "Of 25,001 gaps the 20,000 worst and largest are drawn" in shown.page.inner_text("#timeline")
         assert shown.said == []
 
 
