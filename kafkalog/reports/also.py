@@ -17,7 +17,7 @@ from kafkalog.certainty import POSSIBLE
 from kafkalog.files.names import OFFSETS_TOPIC, STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.log_dirs.left_over import FAILED
-from kafkalog.quantities import CLOCKS_MS, age, by_number, iso, number_of, offset_range, size_text
+from kafkalog.quantities import CLOCKS_MS, age, by_number, capital, iso, number_of, offset_range, size_text
 from kafkalog.reports.counted import Counted, OpenData, OpenTransaction
 from kafkalog.reports.source import AuditSource, ClusterRead, ends_of
 
@@ -385,7 +385,7 @@ def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[Cluster
         yield Line(_CLEANING, f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]", 1, where)
     for why, some in failed.items():
         names, places = zip(*some, strict=True)
-        said = f"{STOPPED} in {listed(places, len(places))}, no file says since when: {why}. {_COST}"
+        said = f"{STOPPED} in {listed(places, len(places))}, no file says since when. {_COST}. {capital(why)}"
         yield Line(_CLEANING, said, len(some), listed(names, len(names)))
 
 

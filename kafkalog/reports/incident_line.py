@@ -215,8 +215,9 @@ def _behind(some: Sequence[Row]) -> str:
 def _waiting(some: Sequence[Row]) -> str:
     """Return how many offsets wait where read_committed consumers stop."""
     waits = sum(row.get("offsets_waiting") or 0 for row in some)
-    own = ", its own" if len(some) == 1 and waits <= (some[0]["records"] or 0) else ""
-    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}{own}" if waits else ""
+    if waits and len(some) == 1 and waits <= (some[0]["records"] or 0):
+        return "nothing behind"
+    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}" if waits else ""
 
 
 def _groups(some: Sequence[Row]) -> str:

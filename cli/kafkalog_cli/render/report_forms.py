@@ -258,9 +258,9 @@ class _Screen:
         forms = [_labels(self.also, self.sheet), *(self._also(some) for some in (_shortly(self.also), self.also))]
         for beside, detail in ((0, _PLAN), (1, _HEADS), (1, _FACTS), (2, _PROOF)):
             self._try_beside(forms[: beside + 1])
-            for story in self.stories:
-                if story.detail >= _BRIEF:
-                    self._try(story, detail)
+            for story in sorted(self.stories, key=lambda one: one.places):
+                if story.detail >= _BRIEF and not self._try(story, detail) and detail > _PLAN:
+                    break  # no later one has a title, or more, that an earlier one lacks
         return self.lines()
 
     def _has_steps(self, place: int) -> bool:
@@ -278,10 +278,11 @@ class _Screen:
                     return
         self.stories.remove(story)
 
-    def _try(self, story: _Story, detail: int) -> None:
+    def _try(self, story: _Story, detail: int) -> bool:
         before, story.detail = story.detail, detail
         if not self.fits(spare=int(detail > _PLAN)):
             story.detail = before
+        return story.detail == detail
 
     def _try_beside(self, forms: Sequence[list[str]]) -> None:
         for form in forms:

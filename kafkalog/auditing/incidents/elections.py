@@ -194,6 +194,8 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         waits=waits,
     )
     incident.steps = [*_save(tables, together, every), *_steps(tables, incident, together, hanging)]
+    if any(fork.wanted for fork in every):
+        incident.steps = list(_written_again(incident.steps, are_committed=all(one.is_committed for one in hanging)))
     return incident
 
 
@@ -389,13 +391,19 @@ def _save(tables: ClusterTables, together: Sequence[Elected], forks: Sequence[_F
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
         what = "the committed records" + " and those of no transaction" * plain
-        text = (
-            f"Save {what} of {listed(wanted)}: no Kafka command restores them. Produce again what is wanted. Aborted"
-            " records are not among them."
-        )
+        text = f"Save {what} of {listed(wanted)}: this loses nothing."
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
         steps.append(Step.saving(text, *(("--outcome", word) for word in outcomes)))
     return steps
+
+
+def _written_again(steps: Sequence[Step], *, are_committed: bool) -> Iterator[Step]:
+    """Yield the steps of a plan with one that writes again what was saved of the lost offsets, and so committed."""
+    at = next((at for at, step in enumerate(steps) if step.kind == "again"), len(steps))
+    yield from steps[:at]
+    what = "all that was saved: it was committed, and" if are_committed else "what was saved of the lost offsets:"
+    yield Step(f"Write again {what} no Kafka command restores it.").to("again")
+    yield from (step for step in steps[at:] if not are_committed or step.kind != "again")
 
 
 def _whose_spans(wanted: Mapping[str, Ranges]) -> str:
