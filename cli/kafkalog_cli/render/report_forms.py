@@ -280,7 +280,7 @@ class _Screen:
 
     def _try(self, story: _Story, detail: int) -> bool:
         before, story.detail = story.detail, detail
-        if not self.fits(spare=int(detail > _PLAN)):
+        if not self.fits(spare=int(detail > _HEADS)):
             story.detail = before
         return story.detail == detail
 

@@ -89,7 +89,7 @@ def test_steps_come_before_titles_and_titles_before_proof() -> None:
     assert "Undo them downstream" in told_at[100]
     assert " 2 ERROR  2 records of parcels-meters.15" in told_at[200]
     assert "    proof " not in told_at[60]
-    assert all("Save the records" in text for text in told_at.values())
+    assert all("Save 2 committed" in text for text in told_at.values())
     assert all(Sheet(width).rows(text.splitlines()) <= LINES for width, text in told_at.items())
 
 
