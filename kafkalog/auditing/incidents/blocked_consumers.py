@@ -411,7 +411,7 @@ def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
         decided = f"{iso(incident.since.time)}, when {'that' if is_one else 'the first'} was decided"
         began = f" since {decided} (open since {opened.words})"
         if every[0].is_early and len(every) == 1:  # whose title says when it was decided
-            began = " since then"
+            began = " since that decision"
     return f"{verb} read_committed consumers of {incident.where()}{at}{began}"
 
 
