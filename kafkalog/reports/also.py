@@ -60,9 +60,10 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         if row["log_start_offset"] > 0 and row["log"] in logs
     }
     told = {name for row in incidents if row["kind"] not in INFORMATIVE for name in row["transactional_ids"] or ()}
+    leaderless = {place for row in incidents if row["cause"] == "leader-lost" for place in row["partitions"]}
     kinds = (
         list(_aborted(incidents, counts, here)),
-        [_open(one, ends, starts, told) for one in sorted(counts.opened, key=_since)],
+        [_open(one, ends, starts, told, leaderless) for one in sorted(counts.opened, key=_since)],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
         list(_noted(source)),
@@ -201,7 +202,10 @@ def _since(one: OpenTransaction) -> int:
     return one.since_ms if one.since_ms is not None else min((part.since_ms for part in one.data), default=0)
 
 
-def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Collection[str]) -> Line:
+def _open(
+    one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Collection[str],
+    leaderless: Collection[str],
+) -> Line:  # fmt: skip
     """Say where a transaction is open, since when, and whether that is normal; `told` are the ids in incidents."""
     who = one.name if one.name is not None else f"producer {one.producer_id}"
     if one.name in told:
@@ -224,6 +228,8 @@ def _open(one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int
         shortly = "two-phase commit: no timeout"
     elif one.timeout_ms is not None:
         within = "" if ends is None else ": normal" if ends - since <= one.timeout_ms else ": over it"
+        if stuck := [place for place in places if place in leaderless]:
+            within = f": no leader in {listed(stuck, len(stuck))}"
         limit = shortly = f"timeout {age(one.timeout_ms)}{within}"
     said = ", ".join(filter(None, (f"{who} {when}", old and f"{old} where the files end", limit)))
     short = ", ".join(filter(None, (old, shortly)))
@@ -322,7 +328,7 @@ def _steps_of_groups(source: AuditSource) -> Iterator[Line]:
             "group",
             f"{places[first]}{f'; so it did in {more}' if more else ''}",
             1,
-            f"{group} {'went back' if did == 'went back by' else 'has offsets that expired or were deleted'}",
+            f"{group} {'went back' if did == 'went back by' else 'lost an offset'} in {first[0]}-{first[1]}",
         )
 
 
