@@ -457,7 +457,8 @@ def _facts(row: Row) -> Iterator[tuple[str, str]]:
 def _since(row: Row, title: str) -> str:
     """Say since when, as far as a title does not."""
     if row["since_ms"] is None:
-        return "unknown: no file says when" if row["kind"] in _BEGAN and _unsaid("no file says when", title) else ""
+        is_asked = row["kind"] in _BEGAN and row["cause"] != "odd-batches"  # which were odd from the beginning
+        return "unknown: no file says when" if is_asked and _unsaid("no file says when", title) else ""
     times = [row["since_ms"]]
     said = iso(row["since_ms"])
     if row["since_until_ms"] is not None:

@@ -27,6 +27,7 @@ _WORDS: Final = Words(
     "Nobody can read or write a partition without a leader.{stop}",
     "Nobody can read or write a partition without a leader.",
 )
+_NAMED: Final = 10  # ids or groups without a coordinator: each is an application that can't work
 _COORDINATED: Final = {STATE_TOPIC: "transactional id", OFFSETS_TOPIC: "group"}  # by topic: whom its partitions do
 
 
@@ -108,17 +109,24 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
 
 def without_broker(tables: ClusterTables, places: Sequence[TopicPartition], leader: int) -> Iterator[Step]:
     """Yield how to go on without the broker that led partitions, and what that gives up by the replicas given."""
-    alone = [str(place) for place in places if is_alone(tables, place)]
-    if alone:
+    alone = [place for place in places if is_alone(tables, place)]
+    here = [row for place in alone for row in tables.replicas.get(place, ()) if row["node_id"] == str(leader)]
+    if alone and len(here) == len(alone):
+        ends = ((TopicPartition.of(row), int(row["log_end_offset"])) for row in here)
+        reach = listed(f"offset {end - 1} of {place}" if end else f"nothing of {place}" for place, end in ends)
         yield Step(
-            f"If broker {leader} is lost for good, so are all records of {listed(alone)}: it has the only replicas."
+            f"If broker {leader} is lost for good: a new one with node.id {leader}, started from a copy of all its log"
+            f" directories, leads {'it' if len(here) == 1 else 'them'} again, up to {reach}."
         )
+    elif alone:
+        lost = listed(map(str, alone))
+        yield Step(f"If broker {leader} is lost for good, so are all records of {lost}: it has the only replicas.")
     for place in places[:SHOWN]:
-        ends = {row["node_id"]: row["log_end_offset"] for row in tables.replicas.get(place, ())}
-        end = ends.pop(str(leader), None)
-        if end is None or not ends:
+        others = {row["node_id"]: row["log_end_offset"] for row in tables.replicas.get(place, ())}
+        end = others.pop(str(leader), None)
+        if end is None or not others:
             continue
-        node, other = max(ends.items(), key=lambda one: int(one[1]))
+        node, other = max(others.items(), key=lambda one: int(one[1]))
         lost = offset_range(other, end - 1) if other < end else "nothing"
         yield Step(f"Only if broker {leader} is lost for good: kafka-leader-election.sh --election-type unclean makes"
                    f" broker {node} the leader of {place}, and gives up {lost}, by the logs given.")  # fmt: skip
@@ -146,6 +154,7 @@ def _coordinated(tables: ClusterTables, found: Outage) -> Iterator[str]:
         places = sorted(place for place in found.places if place.topic == topic)
         names = sorted({name for place in places for name in tables.coordinated(place)}, key=by_number)
         if names:
-            yield f" {many(len(names), who)} {'has' if len(names) == 1 else 'have'} no coordinator: {listed(names)}."
+            have = "has" if len(names) == 1 else "have"
+            yield f" {many(len(names), who)} {have} no coordinator: {listed(names, _NAMED)}."
         elif places:
             yield f" The {who}s of {listed(map(str, places))} have no coordinator; these inputs do not name them."

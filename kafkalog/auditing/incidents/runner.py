@@ -20,7 +20,7 @@ from kafkalog.catalogue.code import KindWords
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import few_groups, grouped
-from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.files.names import METADATA_TOPIC, given_again
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import many, offset_range
 from kafkalog.segments.file_rows import finding_rows
@@ -216,7 +216,9 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     told = above or rows
     if missed:
         incident.records = sum(int(row["found"]) for row in missed)
-        what = f" at {offset_range(min(row['offset'] for row in missed), max(row['last_offset'] for row in missed))}"
+        first, last = min(row["offset"] for row in missed), max(row["last_offset"] for row in missed)
+        at = f"{'at' if incident.records == last - first + 1 else 'among'} {offset_range(first, last)}"
+        what = f"{at}, below 0. The lastOffsetDelta of their {'batch' if len(missed) == 1 else 'batches'} is too high"
     elif above and all(row["needed"].isdecimal() for row in above):  # else they are only counted
         what = _given_again(above)
     elif codes == {_STRANDED}:
@@ -234,7 +236,9 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
     words = _OF_MISSED if missed else Words(begins[0], "{consumers}", doubtful=begins[-1])
     incident.say(words, where=incident.where() or worst["file"], what=what, consumers=consumers)
     if missed:
-        incident.steps.append(_READ_ALL)
+        directories = dict.fromkeys(map(given_again, tables.directories))
+        more = "Look for more of them: an audit reads only the headers of batches, this reads all records."
+        incident.steps.append(Step.running(more, "kafkalog verify", *directories))
         return incident
     incident.steps = [Step(text) for text in dict.fromkeys(_step(tables, row) for row in told)]
     if codes == {_STRANDED}:
@@ -271,20 +275,14 @@ _ABOVE: Final = "records-count-above-offsets"
 _OUTSIDE: Final = "offset-outside-segment"
 
 _OF_MISSED: Final = Words(
-    "No consumer can fetch {records} of {where}{what}, below offset 0; on disk they are whole, and their CRC matches.",
+    "No consumer could ever fetch {records} of {where} {what}, which brokers up to 0.11 took. On disk they are whole.",
     "They never get these records, and no error; they get the others.",
     steps=(
         Step.saving("Save the records that no consumer can fetch: this loses nothing."),
         Step("Write again those that are wanted: no Kafka command moves them."),
-        Step("Find the client that wrote them: of a batch whose lastOffsetDelta is too high, brokers up to 0.11 place"
-             " the last offset right and count back from it."),
+        Step("Find the client that wrote them. Brokers placed the last offset of its batches right, and counted back."),
     ),
 )  # fmt: skip
-_READ_ALL: Final = Step.running(
-    "Look for more records that consumers miss: verify reads all records, an audit the headers of batches.",
-    "kafkalog verify",
-    "DIR",
-)
 
 
 def _given_again(rows: list[Row]) -> str:

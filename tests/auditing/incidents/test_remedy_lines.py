@@ -40,7 +40,7 @@ TOOLS: Final = {
 CASES: Final = (
     "k4-c-group-offsets-tv0", "k4-f-hanging-late-produce-tv0", "k4-f-marker-leaderless", "k4-f-marker-pending",
     "k4-f-misattributed-epoch", "k4-g-foreign-markers", "k4-k-unclean-election", "made-damaged",
-    "remedies/fork-after-abort", "remedies/fork-dead-leader", "v2.8-hanging",
+    "remedies/fork-after-abort", "remedies/fork-dead-leader", "v0.11-odd-batches", "v2.8-hanging",
 )  # fmt: skip
 BACKUP: Final = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"  # what made-damaged was before
 NOBODY: Final = "127.0.0.1:1"  # no broker listens there
@@ -118,7 +118,7 @@ def test_our_own_lines_run(tmp_path: Path) -> None:
         )
         assert ended.returncode in (0, 1), (line, ended.stderr)
 
-    assert {line.split()[1] for line in ours} == {"extract", "salvage", "txn-audit"}
+    assert {line.split()[1] for line in ours} == {"extract", "salvage", "txn-audit", "verify"}
 
 
 # What the lines that save records must save: topic, partition, outcome and offsets, by the case.
