@@ -12,7 +12,7 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.reports import next_words, screen_of, source_of
+from kafkalog.reports import in_words, next_words, screen_of, source_of
 from kafkalog.zone import UTC
 from kafkalog_cli.commands.explain import _explained
 from kafkalog_cli.render.overview import LINES, Overview, Sheet, TimesOfDay, alike, cut
@@ -185,7 +185,7 @@ def held_words(case: Path) -> set[str]:
     report = report_of(about)
     words = {about.screen.verdict.word, *(line.label for line in about.screen.also if line.label)}
     for row in report.drawn:
-        words |= {row["kind"], row["cause"]}
+        words |= {row["kind"], row["cause"], *re.split(r" \(|\), |\)", in_words(row))}
     for line in shown(about, Sheet(200), full=True).splitlines():
         words |= {found[1] for found in [LABEL.match(line)] if found}
     return words - {"", None}
