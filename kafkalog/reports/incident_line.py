@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.auditing.incidents import lost_said
 from kafkalog.certainty import is_proved
 from kafkalog.escape import CommandLine, command_line
-from kafkalog.files.names import METADATA_TOPIC, given_again
+from kafkalog.files.names import given_again
 from kafkalog.quantities import many, offset_range, producer_name
 
 __all__ = ["IncidentLine", "cause_said", "in_words", "next_words", "parts_said", "records_line"]
@@ -102,7 +102,7 @@ def next_words(texts: Sequence[str]) -> str:
 def records_line(row: Row) -> CommandLine | None:
     """Return the line that shows an incident's records where they are, None where none of one log are left.
 
-    What a start misses of the metadata log is not there.
+    What keeps a broker from its start is no record, and of what has no epoch here the remote store has the records.
     """
     first, last, place = row["first_offset"], row["last_offset"], next(iter(row["partitions"] or ()), "")
     logs = [copy["log"] for copy in row["kept_in"] or ()]  # else the other replica's records are at these offsets
@@ -110,7 +110,7 @@ def records_line(row: Row) -> CommandLine | None:
     directory = next((f"{log}/".split(f"/{place}/")[0] for log in logs if f"/{place}/" in f"{log}/"), None)
     topic, _, partition = place.rpartition("-")
     is_gone = row["kind"] == "records-lost" and not row["kept_in"]
-    is_gone |= row["kind"] == "start-goes-wrong" and topic == METADATA_TOPIC
+    is_gone |= row["kind"] == "start-goes-wrong" or row["cause"] == "epochs-missing"
     if is_gone or directory is None or first is None or last is None or first < 0:
         return None
     which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")

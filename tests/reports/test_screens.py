@@ -12,6 +12,7 @@ from typing import Final
 
 import pytest
 
+from invoke import kafkalog
 from kafkalog.tables import TABLES
 from official import FIXTURES
 from pseudo import acting, on_terminal, plain
@@ -69,6 +70,27 @@ def test_a_screen_has_only_lines_that_fit(name: str, columns: int) -> None:
 
     assert [line for line in wide if not re.match(r" +(records +)?(kafka|kafkalog|mkdir)[-. ]", line)] == []
     assert not re.search(r"\b1[5-9]\d{11}\b", shown)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "line",
+    [
+        "explain consumers-stopped",
+        "space made-damaged/data",
+        "collect --plan --incident 1 made-damaged/data",
+        "history {}",
+    ],
+)
+def test_sentences_of_other_commands_are_wrapped(line: str, tmp_path: Path) -> None:
+    """On a terminal, at their words; a file and a pipe have each in one line."""
+    if line.startswith("history"):
+        kafkalog("txn-audit", "-o", tmp_path / "night", FIXTURES / "made-damaged" / "data")
+    shown = plain(screen(line.format(tmp_path), 60)).splitlines()
+    piped = kafkalog(*line.format(tmp_path).split(), cwd=FIXTURES).text.splitlines()
+
+    assert max(map(len, shown)) <= 60 < max(map(len, piped))
+    assert "".join(map("".join, map(str.split, shown))) == "".join(map("".join, map(str.split, piped)))
 
 
 @pytest.mark.process

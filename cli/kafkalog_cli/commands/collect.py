@@ -203,9 +203,10 @@ def _show(plan: Collection) -> None:
         widths = [max(len(row[column]) for row in rows) for column in range(3)]
         for size, files, path, why in rows:
             from kafkalog.escape import escape_line
+            from kafkalog_cli.render.people import encoded, folded
 
             line = f"{size:>{widths[0]}}  {files:>{widths[1]}}  {path:<{widths[2]}}  {why}".rstrip()
-            stream.write(f"{escape_line(line)}\n".encode("utf-8", "surrogateescape"))
+            stream.write(encoded(f"{folded(escape_line(line), terminal=is_terminal())}\n"))
     for line in plan.unknowable[:_SHOWN]:
         say(line)
 

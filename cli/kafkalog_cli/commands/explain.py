@@ -17,11 +17,12 @@ from kafkalog.catalogue.screen_words import LABELS, VERDICTS
 from kafkalog.tables import TABLES
 from kafkalog.tables.words import WORDS
 from kafkalog_cli.help import GroupedCommand
+from kafkalog_cli.output import is_terminal
+from kafkalog_cli.render.people import folded
 
 __all__ = ["ASKED", "explain"]
 
 _SUGGESTED: Final = 3
-_ON_SCREEN: Final = frozenset((*VERDICTS, *LABELS))
 _COMMON: Final = frozenset(("and", "are", "for", "from", "has", "have", "how", "its", "that", "the", "was", "why"))
 # What people ask for, and what it is called.
 ASKED: Final = {
@@ -56,14 +57,15 @@ def explain(words: tuple[str, ...]) -> int:
         kafkalog explain consumers-stopped data-after-marker last_stable_offset
     """
     lines = [] if words else list(_overview())
-    for word in [" ".join(words)] if " ".join(words) in _ON_SCREEN else words:
+    whole = " ".join(words)
+    for word in [whole] if list(_explained(whole)) else words:
         found = list(_explained(word))
         if not found:
             near = _near(word)
             hint = f" Did you mean {', '.join(repr(one) for one in near)}?" if near else ""
             raise click.UsageError(f"Nothing is called {word!r}.{hint or ' kafkalog explain lists all names.'}")
         lines += found
-    sys.stdout.write("\n".join(lines) + "\n")
+    sys.stdout.write("".join(f"{folded(line, terminal=is_terminal())}\n" for line in lines))
     return 0
 
 
@@ -76,7 +78,12 @@ def _overview() -> Iterator[str]:
 
 
 def _explained(word: str) -> Iterator[str]:
-    """Yield the lines about a word: it may be a code, a kind, a word and a column at once."""
+    """Yield the lines about a word: it may be a code, a kind, a word and a column at once.
+
+    A screen writes kinds and causes with spaces, and that consumers may be stopped where that is in doubt.
+    """
+    if " " in word and word not in LABELS:
+        word = word.replace(" may be ", " ").replace(" ", "-")
     if (about := CATALOGUE.get(word)) is not None:
         yield f"{word} ({about.severity.word})"
         less = [("Where it is less severe", reason.value.because) for reason in about.lowered_by]

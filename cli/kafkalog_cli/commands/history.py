@@ -50,7 +50,7 @@ def history(nights: Path, pruned: bool, showing: Showing) -> int:
     """
     from kafkalog.over_time import history as read
     from kafkalog.over_time import prune
-    from kafkalog_cli.render.people import encoded
+    from kafkalog_cli.render.people import encoded, folded
     from kafkalog_cli.render.sinks import write_output
 
     check_rows(showing, (NIGHTS,))
@@ -63,7 +63,7 @@ def history(nights: Path, pruned: bool, showing: Showing) -> int:
     if showing.form.draws and not showing.columns:
         with showing.target.stream([str(nights)]) as stream:
             for line in _lines(found, unreadable, showing.zone):
-                stream.write(encoded(f"{line}\n"))
+                stream.write(encoded(f"{folded(line, terminal=showing.target.on_terminal)}\n"))
     else:
         write_output(showing, [(NIGHTS, rows)], [str(nights)])
     if pruned:

@@ -116,7 +116,7 @@ def space(
     if not showing.form.has_rows or (showing.form.draws and not wanted and not showing.columns):
         with showing.target.stream(paths) as stream:
             if showing.form.has_rows:
-                _draw(found, stream, outcome)
+                _draw(found, stream, outcome, terminal=showing.target.on_terminal)
             else:
                 from kafkalog.reports import space_page
 
@@ -129,7 +129,7 @@ def space(
     return view.write_rows(items_of_space(found, view.names))
 
 
-def _draw(found: Space, stream: BinaryIO, outcome: Outcome) -> None:
+def _draw(found: Space, stream: BinaryIO, outcome: Outcome, *, terminal: bool) -> None:
     """Draw the tree of all directories."""
     from kafkalog.auditing.incidents import join_incidents
     from kafkalog_cli.render.drawings import write_tree
@@ -138,7 +138,7 @@ def _draw(found: Space, stream: BinaryIO, outcome: Outcome) -> None:
     for item in found.items(()):
         if isinstance(item, Finding):
             _count(outcome, item)
-    write_tree(found, stream)
+    write_tree(found, stream, terminal=terminal)
 
 
 def _count(outcome: Outcome, finding: Finding) -> None:

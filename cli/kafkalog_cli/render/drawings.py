@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 from kafkalog.certainty import is_proved
 from kafkalog.escape import escape
 from kafkalog.quantities import by_number, iso, plausible, producer_name, size_text
+from kafkalog_cli.render.people import folded
 
 if TYPE_CHECKING:
     from kafkalog import Shown
@@ -21,13 +22,13 @@ _BAR: Final = 10
 _SHOWN: Final = 20  # partitions of a topic, and causes
 
 
-def write_tree(space: Space, stream: BinaryIO) -> None:
+def write_tree(space: Space, stream: BinaryIO, *, terminal: bool) -> None:
     """Write the tree, what holds the bytes, and where the answer's time and settings are from.
 
     It is escaped in a pipe, too: a pager shows it.
     """
     for line in _lines(space):
-        stream.write(f"{escape(line)}\n".encode())
+        stream.write(f"{folded(escape(line), terminal=terminal)}\n".encode())
 
 
 def _lines(space: Space) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Final, TypedDict
 
-__all__ = ["PAPER", "Style", "encoded", "is_ascii", "style", "width"]
+__all__ = ["PAPER", "Style", "encoded", "folded", "is_ascii", "style", "width"]
 
 PAPER: Final = 100  # characters of a report's line where there is no terminal
 
@@ -31,6 +31,16 @@ def width() -> int:
     import shutil  # imports each codec of Python
 
     return shutil.get_terminal_size().columns
+
+
+def folded(line: str, *, terminal: bool) -> str:
+    """Wrap a line that is longer than the terminal's at its words, what follows further in; a file has it as it is."""
+    if not terminal or len(line) <= width():
+        return line
+    import textwrap
+
+    within = " " * (len(line) - len(line.lstrip()) + 2)
+    return "\n".join(textwrap.wrap(line, max(width(), 40), subsequent_indent=within, break_on_hyphens=False))
 
 
 def is_ascii() -> bool:

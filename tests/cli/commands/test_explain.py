@@ -128,3 +128,18 @@ def test_every_name_that_shells_complete_is_explained() -> None:
 
     assert offered == {*CATALOGUE, *INCIDENT_KINDS, *WORDS, *COLUMNS, *TABLES}
     assert kafkalog("explain", *sorted(offered)).status == 0
+
+
+@pytest.mark.parametrize(
+    ("asked", "name"),
+    [
+        (("consumers stopped",), "consumers-stopped"), (("data", "after", "marker"), "data-after-marker"),
+        (("consumers may be stopped",), "consumers-stopped"), (("log", "start"), "log start"),
+    ],
+)  # fmt: skip
+def test_words_as_a_screen_writes_them_are_a_name(asked: tuple[str, ...], name: str) -> None:
+    """With spaces, quoted or not, where the tables have hyphens; a label has its own."""
+    ended = kafkalog("explain", *asked)
+
+    assert ended.status == 0
+    assert ended.text == kafkalog("explain", name).text

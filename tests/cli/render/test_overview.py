@@ -12,7 +12,7 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
-from kafkalog.reports import next_words, screen_of, source_of
+from kafkalog.reports import in_words, next_words, records_line, screen_of, source_of
 from kafkalog.zone import UTC
 from kafkalog_cli.commands.explain import _explained
 from kafkalog_cli.render.overview import LINES, Overview, Sheet, TimesOfDay, alike, cut
@@ -127,6 +127,7 @@ def test_incidents_that_are_alike_are_one_line() -> None:
         (" 5 ERROR", "consumers stopped (timed out) · u-0"),
     ]
     assert [len(some) for some in alike([*crowd[:3], other])] == [3, 1]
+    assert [len(some) for some in alike([*crowd, row(certainty="contradicted")])] == [4, 1]
     assert len(list(Overview([*crowd[:3], other], TimesOfDay(UTC)).lines())) == 4
 
 
@@ -191,7 +192,7 @@ def held_words(case: Path) -> set[str]:
     report = report_of(about)
     words = {*about.screen.verdict.words.split(" and "), *(line.label for line in about.screen.also if line.label)}
     for row in report.drawn:
-        words |= {row["kind"], row["cause"]}
+        words |= {row["kind"], row["cause"], *re.split(r" \(|\), |\)", in_words(row))}
     for line in shown(about, Sheet(200), full=True).splitlines():
         words |= {found[1] for found in [LABEL.match(line)] if found}
     return words - {"", None}
@@ -220,6 +221,21 @@ def test_every_word_of_other_screens_is_explained(line: str) -> None:
     assert labels
     for word in sorted({*labels, *severities, re.split("  | and ", shown)[0]}):
         assert list(_explained(word)), word
+
+
+@pytest.mark.parametrize(
+    ("kind", "cause", "has_line"),
+    [
+        ("consumers-stopped", "data-after-marker", True), ("start-goes-wrong", "broker-stops", False),
+        ("records-unreadable", "epochs-missing", False), ("records-lost", "missing-offsets", False),
+    ],
+)  # fmt: skip
+def test_only_records_that_are_in_the_log_have_a_line(kind: str, cause: str, has_line: bool) -> None:
+    """A start stops at bytes after the last record; what has no epoch here, or is lost, is in no file of the log."""
+    events = [{"file": "/data/t-0/00000000000000000000.log", "offset": 40, "time_ms": None, "what": ""}]
+    one = row(kind=kind, cause=cause, partitions=["t-0"], first_offset=40, last_offset=40, events=events, kept_in=[])
+
+    assert (records_line(one) is not None) == has_line
 
 
 def test_an_incident_has_the_line_to_its_records() -> None:
