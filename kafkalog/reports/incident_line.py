@@ -201,23 +201,19 @@ def _behind(some: Sequence[Row]) -> str:
     """Return how many records are lost, or else are concerned, and which groups with which lag."""
     lost = [row["lost_records"] for row in some if row["lost_records"] is not None]
     by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in some), Counter())
-    records = [row["records"] for row in some if row["records"] is not None]
+    records = sum(row["records"] or 0 for row in some)
+    waits = sum(row.get("offsets_waiting") or 0 for row in some)
+    waiting = f"{many(waits, 'offset')} wait{'s' * (waits == 1)}" if waits else ""
     if lost and by_outcome.total() == sum(lost):
         said = f"lost: {', '.join(f'{count} {word}' for word, count in by_outcome.items())}"
     elif lost:
         how = "unreadable" if some[0]["kind"] == "records-unreadable" else "lost"
         said = f"{lost_said(some)} {how}" if sum(lost) else ""
     else:
-        said = many(sum(records), "record") if records else ""
-    return " · ".join(filter(None, (said, _waiting(some), _groups(some))))
-
-
-def _waiting(some: Sequence[Row]) -> str:
-    """Return how many offsets wait where read_committed consumers stop."""
-    waits = sum(row.get("offsets_waiting") or 0 for row in some)
-    if waits and len(some) == 1 and waits <= (some[0]["records"] or 0):
-        return "nothing behind"
-    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}" if waits else ""
+        said = many(records, "record") if any(row["records"] is not None for row in some) else ""
+        if len(some) == 1 and 0 < waits <= records:
+            said, waiting = f"{said} wait{'s' * (records == 1)}, nothing behind", ""
+    return " · ".join(filter(None, (said, waiting, _groups(some))))
 
 
 def _groups(some: Sequence[Row]) -> str:

@@ -5,27 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
+from kafkalog.escape import command_line
 from kafkalog.few_of_many import grouped
 from kafkalog.quantities import iso, listed, many
 
 __all__ = ["PlanStep", "ended_alike", "plan_of"]
 
 SAVE_ALL: Final = "Save {records} of {transactions}: this loses nothing."
+SAVE_AMONG: Final = "Save all that hangs, {records} of {transactions} among it: this loses nothing."
 SAVE_ASKED: Final = "If one hangs, save {records} of {transactions}: this loses nothing."
 CHECK_ALL: Final = "Check that CurrentTransactionStartOffset is {each}; leave alone what differs."
 END_ALL: Final = "End them: read_committed consumers then skip {records}."
 ASK_ALL: Final = (
-    "Ask the broker later than {time} (the longest of their timeouts, and a minute more): one hangs if its"
-    " CurrentTransactionStartOffset still is {each}; else it has ended, leave it alone."
+    "Run these after {time}, when their timeouts are over. One hangs if its CurrentTransactionStartOffset is still"
+    " {each}; else it has ended, leave it alone."
+)
+STATE_ALL: Final = (
+    "Look at the state of each. PrepareCommit or PrepareAbort: the coordinator still sends the marker, do not end it."
+    " CompleteCommit: once it is ended, write its records again. CompleteAbort: do not."
 )
 END_ASKED: Final = (
-    "End what hangs with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed consumers"
-    " then skip its records."
+    "End what hangs with kafka-transactions.sh --bootstrap-server HOST:PORT abort and its line here: read_committed"
+    " consumers then skip its records."
 )
 
 _SHOWN: Final = 3  # transactions whose partitions the lines of commands show well enough
 
-_OPTIONAL: Final = frozenset({"save", "look", "again"})  # steps that not each of the incidents ended alike has
+_OPTIONAL: Final = frozenset({"save", "look", "state", "again"})  # steps that not each of the incidents ended alike has
 
 Row = Mapping[str, Any]
 
@@ -62,15 +68,15 @@ def _shape(row: Row) -> tuple[str, ...] | None:
     return (row["severity"], row["kind"], *dict.fromkeys(words)) if parts and is_alike else None
 
 
-def plan_of(rows: Sequence[Row]) -> list[PlanStep]:
-    """Return the steps of an incident, or of several that are ended alike."""
+def plan_of(rows: Sequence[Row], *, among_others: bool = False) -> list[PlanStep]:
+    """Return the steps of an incident, or of several that are ended alike, of which there may be others."""
     if len(rows) == 1:
         steps = rows[0]["next_steps"] or ()
         return [PlanStep(step["text"], _command(step), step.get("kind")) for step in steps]
-    return list(_joint(rows))
+    return list(_joint(rows, among_others))
 
 
-def _joint(rows: Sequence[Row]) -> Iterator[PlanStep]:
+def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     steps = [step for row in rows for step in row["next_steps"]]
     by_kind = grouped(steps, lambda step: step.get("kind") or step["text"])
     parts = [part for row in rows for part in row.get("parts") or ()]
@@ -79,15 +85,11 @@ def _joint(rows: Sequence[Row]) -> Iterator[PlanStep]:
         "records": many(sum(part["records"] or 0 for part in parts), "record"),
         "transactions": many(sum(row["transactions"] or 1 for row in rows), "transaction"),
         "each": listed(_numbers(parts), len(parts)),
-        "which": " or ".join(
-            f"--topic {part['topic']} --partition {part['partition']} --start-offset {part['first_offset']}"
-            for part in parts
-        ),
         "time": iso(max((part.get("hangs_after_ms") or 0 for part in parts), default=0)),
     }
     texts = {
-        "save": SAVE_ASKED if asked else SAVE_ALL, "check": CHECK_ALL, "ask": ASK_ALL,
-        "end": END_ASKED if asked else END_ALL,
+        "save": SAVE_AMONG if among_others else SAVE_ASKED if asked else SAVE_ALL, "check": CHECK_ALL, "ask": ASK_ALL,
+        "end": END_ASKED if asked else END_ALL, "state": STATE_ALL,
     }  # fmt: skip
     order = (*_ORDER, *(kind for kind in by_kind if kind not in _ORDER)) if ended else by_kind
     for kind in order:
@@ -96,13 +98,15 @@ def _joint(rows: Sequence[Row]) -> Iterator[PlanStep]:
             yield from (PlanStep(step["text"], _command(step), kind) for step in some)
         elif some:
             said = " ".join(dict.fromkeys(step["text"] for step in some))
-            commands = dict.fromkeys(command for step in some for command in _command(step))
+            commands = tuple(dict.fromkeys(command for step in some for command in _command(step)))
+            if kind == "end" and asked:  # no line that ends it: most that may hang do not
+                commands = tuple(map(_which, parts))
             text = texts[kind].format_map(facts) if ended and kind in texts else said
             is_all = ended and kind == "save" and rows[0]["kind"] == "consumers-stopped"
-            yield PlanStep(text, tuple(_all_that_hangs(rows) if is_all else commands), kind)
+            yield PlanStep(text, tuple(_all_that_hangs(rows)) if is_all else commands, kind)
 
 
-_ORDER: Final = ("ask", "save", "look", "check", "end", "verify", "again")
+_ORDER: Final = ("ask", "save", "look", "state", "check", "end", "verify", "again")
 
 
 def _all_that_hangs(rows: Sequence[Row]) -> Iterator[str]:
@@ -130,6 +134,11 @@ def _numbers(parts: Sequence[Row]) -> list[str]:
         f"{part['first_offset']} (producer {part['producer_id']}{where})"
         for part, where in zip(parts, named, strict=True)
     ]
+
+
+def _which(part: Row) -> str:
+    place = ("--topic", part["topic"]), ("--partition", part["partition"])
+    return (command_line("", *place, ("--start-offset", part["first_offset"])) or "").lstrip()
 
 
 def _command(step: Row) -> tuple[str, ...]:

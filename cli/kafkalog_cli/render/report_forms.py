@@ -129,16 +129,19 @@ def _labelled(label: str, text: str, moments: TimesOfDay, sheet: Sheet) -> Itera
 
 def _each_step(
     rows: Sequence[Row], moments: TimesOfDay, sheet: Sheet, *, label: str = "do", is_brief: bool = False,
-    said: Collection[str] = (),
+    said: Collection[str] = (), among_others: bool = False,
 ) -> Iterator[list[str]]:  # fmt: skip
-    """Yield the lines of each step of an incident, or of several that are ended alike; in brief without asides.
+    """Yield the lines of each step of an incident, or of several that are ended alike; in brief without alternatives.
 
     What was `said` is not said again.
     """
-    steps = [step for step in plan_of(rows) if step.text not in said or step.commands]
+    steps = [step for step in plan_of(rows, among_others=among_others) if step.text not in said or step.commands]
+    steps = [step for step in steps if not (is_brief and step.text.startswith("Or "))]
     for number, step in enumerate(steps, 1):
         for words in (step.text, _in_brief(step)):
-            text = moments.prose(escape(f"{number}. {words}" if len(steps) > 1 else words))
+            whole = TimesOfDay(moments.zone) if step.kind == "ask" else moments  # whose time is compared with a clock
+            text = whole.prose(escape(f"{number}. {words}" if len(steps) > 1 else words))
+            text = re.sub(r"(:\d\d)\.000(?=Z|[+-]\d\d:)", r"\1", text) if step.kind == "ask" else text
             lines = wrapped(text, f"{label:>{_STEP - 1}} ", " " * _STEP, sheet)
             if not is_brief or len(lines) == 1:
                 break
@@ -334,7 +337,11 @@ class _Screen:
     ) -> list[list[str]]:  # fmt: skip
         label = f"do {_numbers(story.places)}" if named and (story.detail < _HEADS or len(rows) > 1) else "do"
         moments, said = self.moments.block(), self._said_before(story)
-        return list(_each_step(rows, moments, self.sheet, label=label, is_brief=is_brief, said=said))
+        return list(
+            _each_step(
+                rows, moments, self.sheet, label=label, is_brief=is_brief, said=said, among_others=bool(story.others)
+            )
+        )
 
     def _said_before(self, story: _Story) -> set[str]:
         before = (one for one in self.stories if one.detail >= _BRIEF and one.places < story.places)
@@ -361,13 +368,13 @@ class _Screen:
 def _urgency(row: Row) -> int:
     """Return the rank of an incident for what room there is: what a repair downstream mends can wait for others.
 
-    So can records that are unreadable already. One that only may stop consumers goes before neither.
+    One that only may stop consumers goes before neither.
     """
     stops = row["kind"] == "consumers-stopped" and row["severity"] == "error"
     return 0 if stops or row["kind"] not in _CAN_WAIT else 1
 
 
-_CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate", "records-unreadable"})
+_CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate"})
 
 _BESIDE: Final = 8  # incidents that one plan ends
 

@@ -13,7 +13,7 @@ from kafkalog.certainty import is_proved
 from kafkalog.few_of_many import grouped
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import age, iso, listed, many, offset_range, producer_name
+from kafkalog.quantities import age, capital, iso, listed, many, offset_range, producer_name
 
 __all__ = [
     "AUDIT",
@@ -293,14 +293,18 @@ VERIFY: Final = "Verify: the check now says None for what was ended."
 
 # The plan for one that may hang. It has no line that ends it: most that may hang do not.
 ASK: Final = (
-    "Ask the broker for CurrentTransactionStartOffset of producer {producer}. None, or more than {first}: it has ended,"
-    " stop here. {first}, {later}: it hangs, go on."
+    "Run this after {later}. If CurrentTransactionStartOffset of producer {producer} is still {first}, it hangs: go on."
+    " None, or another: it has ended, stop here."
 )
-ASK_TOO: Final = "Ask the same of producer {producer} in {place}: {first}, {later}: it hangs there."
+ASK_TOO: Final = "Ask the same of producer {producer} in {place}: it hangs there if that is still {first}."
 SAVE_FIRST: Final = "If it hangs, save {records} of {who}: this loses nothing."
+LOOK: Final = (
+    "Look at the state of {who}. PrepareCommit or PrepareAbort: the coordinator still sends the marker, do not end it."
+    " CompleteCommit: once it is ended, write {records} again. CompleteAbort: do not."
+)
 UNLESS: Final = (
-    "Look whether {who} has an open transaction, as it had in {where} where the files end: these may be its records."
-    " Go on when the state is CompleteCommit or CompleteAbort."
+    "Look at the state of {who}: it had an open transaction in {where} where the files end, and these may be its"
+    " records. Go on when it is CompleteCommit or CompleteAbort."
 )
 END_ONLY: Final = (
     "If it hangs, end it with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed"
@@ -309,30 +313,23 @@ END_ONLY: Final = (
 END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
 
 # Whether what was saved has to be written again: whoever wrote it counts on what its coordinator committed.
-COMMITTED: Final = "Write {records} of {who} again: {were} committed."
-WITHOUT: Final = (
-    "Write {records} of {who} again: it committed at {time} without this partition, so its owner believes {them}"
-    " written."
-)
+COMMITTED: Final = "Write {the records} of {who} again: {were} committed."
+WITHOUT: Final = "Write {the records} of {who} again: it committed at {time}, without this partition."
 ABORTED: Final = (
-    "Do not write {records} of {who} again: each transaction that {they} may be of was aborted, the first at {time}."
+    "Do not write {the records} of {who} again: it aborted all its transactions of that time, the first at {time}."
 )
 LEFT: Final = (
-    "Do not write {records} of {who} again unless its owner misses {them}: {they} came after its last {decision}, of"
-    " {time}."
+    "{The records} of {who} came after its last {decision}, of {time}: write {them} again only if its owner misses"
+    " {them}."
 )
 STILL_OPEN: Final = (
-    "Write {records} of {who} again only if its state becomes CompleteCommit: its transaction, open since {time}, does"
-    " not list the partition."
+    "Write {the records} of {who} again only if its state becomes CompleteCommit: the transaction that it has open"
+    " since {time} does not list the partition."
 )
-ABORTED_THEM: Final = (
-    "Do not write {records} of {who} again: the transaction that {they} may be of was aborted at {time}."
-)
-DISCARDED: Final = "Do not write {records} of {who} again: {were} to be aborted."
-NO_OWNER: Final = (
-    "Look in the saved records for the owner of {who}: no file names it, or says whether {were} committed."
-)
-UNKNOWN: Final = "Ask the owner of {who} whether to write {records} again: no file says it."
+ABORTED_THEM: Final = "Do not write {the records} of {who} again: it aborted their transaction at {time}."
+DISCARDED: Final = "Do not write {the records} of {who} again: {were} to be aborted."
+NO_OWNER: Final = "No file says whose {the records} of {who} are, or whether {were} committed: look at what was saved."
+UNKNOWN: Final = "Ask the owner of {who} whether to write {the records} again: no file says."
 
 
 _LONGEST_MS: Final = 900_000  # transaction.max.timeout.ms by default
@@ -390,9 +387,10 @@ def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
         records = many(sum(one.row["records"] or 0 for one in every), "record")
         who = listed(dict.fromkeys(one.who for one in every))
         steps.append(Step.saving(SAVE_FIRST.format(records=records, who=who)))
-        steps += _unless(tables, every[0])
+        look = list(_look(every, records)) or list(_unless(tables, every[0]))
+        again = [] if look and look[0].kind == "state" else _again(tables, every, "Then ")
         end = END_ONLY.format(which=" or ".join(ends), records=records)
-        steps += [Step(end).to("end"), *_again(tables, every, "Then ")]
+        steps += [*look, Step(end).to("end"), *again]
     return [*steps, OR_COPY_AGAIN]
 
 
@@ -406,6 +404,13 @@ def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[t
         "partition": row["partition"], "later": _later(tables, one),
     }  # fmt: skip
     return facts, (("--topic", row["topic"]), ("--partition", row["partition"]))
+
+
+def _look(every: Sequence[Open], records: str) -> Iterator[Step]:
+    """Yield how to ask the coordinator about a transaction that it decided, or of which only the end is not here."""
+    who = every[0].row["transactional_id"]
+    if who is not None and all(one.finding["code"] == "transaction-undecided" for one in every):
+        yield describing(LOOK.format(who=who, records=f"the {records}"), who).to("state")
 
 
 def _unless(tables: ClusterTables, one: Open) -> Iterator[Step]:
@@ -443,14 +448,11 @@ def _later(tables: ClusterTables, one: Open) -> str:
     """Say from when on it hangs, and why then."""
     time, timeout = hangs_after(tables, one), _timeout(tables, one)
     if time is None:
-        return "once its owner has ended it"
+        return "its owner has ended it"
     if _is_decided(one):
-        why = "a marker takes no minute"
-    elif timeout:
-        why = f"its timeout of {age(timeout)}, and a minute more"
-    else:
-        why = "the longest timeout by default of 15 min, and a minute more"
-    return f"later than {iso(time)} ({why})"
+        return f"{iso(time)} (a marker takes no minute)"
+    over = f"its timeout of {age(timeout)} is" if timeout else "15 min, the longest timeout by default, are"
+    return f"{iso(time)}, when {over} over"
 
 
 def _is_decided(one: Open) -> bool:  # a decision of the transaction before says nothing of this one
@@ -470,11 +472,12 @@ def _again(tables: ClusterTables, every: Sequence[Open], before: str = "") -> It
     owed = [(one, *_owed(tables, one)) for one in every if one.row["records"]]
     for some in grouped(owed, lambda it: (it[1], it[0].who, *it[2].values())).values():
         records = sum(one.row["records"] for one, _, _ in some)
-        them, they, were = ("it", "it", "it was") if records == 1 else ("them", "they", "they were")
+        them, were = ("it", "it was") if records == 1 else ("them", "they were")
         one, words, said = some[0]
         who = one.row["transactional_id"] or one.who
-        facts = {"who": who, "records": many(records, "record"), "them": them, "they": they, "were": were, **said}
-        text = words.format(**facts)
+        the = f"the {many(records, 'record')}"
+        facts = {"who": who, "the records": the, "The records": capital(the), "them": them, "were": were, **said}
+        text = words.format_map(facts)
         yield Step(f"{before}{text[0].lower()}{text[1:]}" if before else text).to("again")
 
 
