@@ -30,6 +30,8 @@ def of_rows(*data: Path) -> Numbers:
     incidents, logs = ended.table("incidents"), ended.table("partitions")
     numbers = {one: sum(row["severity"] == one for row in incidents) for one in SEVERITIES}
     numbers["lost"] = sum(row["lost_records"] or 0 for row in incidents)
+    torn = [row for row in incidents if (row["kind"], row["cause"]) == ("transaction-torn", "administrator")]
+    numbers["skipped"] = sum(row["records"] or 0 for row in torn)
     numbers["logs"] = len(logs)
     for name, column in (("records", "records"), ("batches", "batches"), ("markers", "control_records")):
         is_counted = [column != "control_records" or row["topic"] != "__cluster_metadata" for row in logs]
@@ -88,6 +90,7 @@ def of_page(*data: Path) -> Numbers:
     (lost,) = re.findall(r"\nRecords lost\n([\d,]+)", text)
     found = {word: _number(number) for number, word in re.findall(r"([\d,]+) (error|warning|note)", said)}
     numbers = dict.fromkeys(SEVERITIES, 0) | found | {"lost": _number(lost)} | _read(text)
+    numbers["skipped"] = sum(map(_number, re.findall(r"([\d,]+) committed ones that consumers skip", text)))
     for one in html.split('<details class="incident ')[1:]:
         whole = re.sub("(?:<[^>]*>)+", "\n", one)
         (id_,) = re.findall(r"\nincident\n(\w{12})", whole)

@@ -145,3 +145,12 @@ def test_a_verification_names_the_same_groups_as_an_audit(tmp_path: Path) -> Non
     )
 
     assert _stands(verified) == _stands(audited) == {"here": (1, 2, "in")}
+
+
+def test_a_lag_begins_where_the_log_does(tmp_path: Path) -> None:
+    """A group that stands before it is given nothing of what was deleted."""
+    _log(tmp_path, *((offset, offset == 6) for offset in range(4, 9)))
+    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 5\n")
+    write_offsets(tmp_path, _commit("late", 1), number=44)
+
+    assert _stands(_incident("records-unreadable", tmp_path)) == {"late": (1, 4, "before")}

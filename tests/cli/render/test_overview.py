@@ -167,6 +167,7 @@ def test_many_names_are_counted() -> None:
         (["Save the copy on broker 2 before its broker starts.", "Reset a group."], "Save the copy"),
         (["Save 2 records.", "Check it.", "Check it, too.", "End it.", "Verify: none."], "Save, check, end"),
         (["Copy again, from a stopped broker."], "Copy again"),
+        (["Restart broker 2.", "Save 2 records.", "Check it."], "Restart broker 2."),
         (["Wait."], "Wait."),
     ],
 )
