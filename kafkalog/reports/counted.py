@@ -117,9 +117,6 @@ class Counted:
             )
             if number
         ]
-        if self.unmarked and decided:
-            of_these = "of these " * (self.committed + self.aborted > self.unmarked)
-            decided[-1] += f" ({self.unmarked:,} {of_these}without {'its' if self.unmarked == 1 else 'their'} marker)"
         others = (
             (len(self.opened), "open"),
             (self.hanging - self.in_doubt, "hanging"),
@@ -127,7 +124,10 @@ class Counted:
             (self.undecided, "undecided"),
         )
         parts = ", ".join([*decided, *(f"{number:,} {word}" for number, word in others if number)])
-        return f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
+        said = f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
+        if not self.unmarked or not decided:
+            return said
+        return f"{said}; {self.unmarked:,} decided without {'its' if self.unmarked == 1 else 'their'} marker"
 
     def words(self) -> str:
         """Say how many there are, how they ended, and which of them are only in their partitions."""

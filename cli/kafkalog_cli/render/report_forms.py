@@ -153,7 +153,7 @@ def _in_brief(step: PlanStep) -> str:
     """Return a step that saves or ends something with what it loses in two words, and a question without its asides."""
     if step.kind == "ask":
         return re.sub(r" \((?!producer)[^()]*\)", "", step.text)
-    if step.kind not in ("save", "end") or not step.commands:
+    if step.kind not in ("save", "end") or len(step.commands) != 1:
         return step.text
     what, _, loses = step.text.partition(": ")
     skipped = re.search("skip ([0-9]+ records?)", loses)
