@@ -444,10 +444,12 @@ def _lead_again(tables: ClusterTables, there: Elected, copy: LostCopy) -> str:
     ends = [row["log_end_offset"] for row in tables.replicas.get(there.place, ()) if row["node_id"] == leader]
     if not ends or replicas != {leader, copy.node_id}:
         return ""
-    new = offset_range(copy.first_offset, ends[0] - 1) if ends[0] > copy.first_offset else "nothing"
+    cost = "loses nothing that these files have"
+    if ends[0] > copy.first_offset:
+        cost = f"gives up {offset_range(copy.first_offset, ends[0] - 1)} of broker {leader} instead"
     return (
-        f" Or let {copy.holder} lead again, which gives up {new} of broker {leader} instead: stop broker {leader}"
-        f" before {copy.holder} starts, then run kafka-leader-election.sh --election-type unclean."
+        f" Or let {copy.holder} lead again, which {cost}: stop broker {leader} before {copy.holder} starts,"
+        " then run kafka-leader-election.sh --election-type unclean."
     )
 
 
