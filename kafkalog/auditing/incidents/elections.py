@@ -213,14 +213,14 @@ def _given_up(incident: Incident, hanging: Sequence[Open], forks: Sequence[_Fork
     if len(committed) > 1:
         return f" Ending the transactions, whose commit had been decided, give {more}"
     place, at = TopicPartition.of(first), first["first_offset"]
-    where = f"offset {at}" if incident.partitions == {place} else f"offset {at} of {place}"
     whole = ("committed", place, first["producer_id"], at)
     kept = (one for fork in forks for one in fork.transactions)
     ends = (one["marker_offset"] for one in kept
             if (one["state"], TopicPartition.of(one), one["producer_id"], one["first_offset"]) == whole)  # fmt: skip
+    which = f"transaction at offset {at} of {place}"
     if (marker := next(ends, None)) is not None:
-        return f" The transaction at {where} lost its COMMIT marker, at offset {marker}: ending it gives {more}"
-    return f" The commit of the transaction at {where} was decided: ending it gives {more}"
+        return f" The {which} lost its COMMIT marker, at offset {marker}: ending it gives {more}"
+    return f" The commit of the {which} was decided: ending it gives {more}"
 
 
 def _tell(tables: ClusterTables, incident: Incident, there: Elected, forks: Sequence[_Fork]) -> None:
@@ -452,10 +452,12 @@ def _lead_again(tables: ClusterTables, there: Elected, copy: LostCopy) -> str:
     ends = [row["log_end_offset"] for row in tables.replicas.get(there.place, ()) if row["node_id"] == leader]
     if not ends or replicas != {leader, copy.node_id}:
         return ""
-    new = offset_range(copy.first_offset, ends[0] - 1) if ends[0] > copy.first_offset else "nothing"
+    cost = "loses nothing that these files have"
+    if ends[0] > copy.first_offset:
+        cost = f"gives up {offset_range(copy.first_offset, ends[0] - 1)} of broker {leader} instead"
     return (
-        f" Or let {copy.holder} lead again, which gives up {new} of broker {leader} instead: stop broker {leader}"
-        f" before {copy.holder} starts, then run kafka-leader-election.sh --election-type unclean."
+        f" Or let {copy.holder} lead again, which {cost}: stop broker {leader} before {copy.holder} starts,"
+        " then run kafka-leader-election.sh --election-type unclean."
     )
 
 

@@ -652,10 +652,11 @@ def _salvage(tables: ClusterTables, loss: Loss, incident_id: str) -> Iterator[St
     """Yield the steps that save what can be read of each damaged segment."""
     logs = {row["file"]: row["log"] for row in loss.findings if row["file"] and row["log"] in loss.seen}
     files, named = sorted(logs), Counter[tuple[object, ...]]()
+    start = "Else" if is_alone(tables, loss.place) else "If none is whole,"  # after a backup, or other replicas
     for number, file in enumerate(files[:SHOWN], 1):
-        text = "Else save what can be read of the segment. Do not put that file into a log."
+        text = f"{start} save what can be read of the segment. Do not put that file into a log."
         if len(files) > 1:
-            text = f"Else save what can be read of damaged segment {number} of {len(files)}."
+            text = f"{start} save what can be read of damaged segment {number} of {len(files)}."
         node = tables.node_of(logs[file])
         of_broker = () if node is None else ("broker", node)
         place = (*loss.place, *of_broker, parse_name(os.path.basename(file)).offset)

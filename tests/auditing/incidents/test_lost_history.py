@@ -113,7 +113,7 @@ def test_the_old_leader_may_lead_again() -> None:
     assert "the start truncates offsets 5-15. Or let broker 2 lead again, which gives up offsets 5-8 of broker 3" in (
         incident.steps[0].text
     )
-    assert "transaction at offset 3 lost its COMMIT marker, at offset 7: ending it gives up 2" in incident.title
+    assert "transaction at offset 3 of t-0 lost its COMMIT marker, at offset 7: ending it gives up 2" in incident.title
 
 
 def test_an_unclean_election_has_a_price() -> None:
