@@ -301,7 +301,7 @@ FILES: Final[dict[str, Code]] = {
     ),
     "log-directories-below": Code(
         NOTE,
-        "A path that is no log directory stands for the log directories below it, which the message names.",
+        "A path that is no log directory stands for the log directories below it; the message names twenty.",
         "By what is in them: meta.properties, a checkpoint file, or directories of partitions.",
         "Brokers know their log.dirs by name only.",
         "Name one of them to read it alone.",

@@ -264,7 +264,7 @@ def _log_directories(path: str, met: set[str]) -> list[LogDirectory]:
         raise UnreadableError(found.message)
     if found.places != [path]:
         which = "log directory" if len(found.places) == 1 else f"{len(found.places)} log directories"
-        watch().tell(f"{path}: the {which} below it: {', '.join(found.places)}")
+        watch().tell(f"{path}: the {which} below it: {found.named}")
     nodes = [open_log_directory(place, tree) for place in found.places if place == path or not _is_met(place, met)]
     for node in nodes:
         if not node.partitions:

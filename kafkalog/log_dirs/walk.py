@@ -18,13 +18,14 @@ from kafkalog.files.recognition import DirectoryKind, recognized
 from kafkalog.files.tree import DirectoryEntry, Tree
 from kafkalog.findings import Finding
 from kafkalog.log_dirs.log_directory import nested
-from kafkalog.quantities import by_number
+from kafkalog.quantities import by_number, listed
 from kafkalog.unread import not_read
 
 __all__ = ["Found", "Search", "search", "walk"]
 
 DEPTH: Final = 4  # levels below a path
 _SHOWN: Final = 5
+_NAMED: Final = 20  # log directories in a message
 _NOT_KAFKA_S: Final = "lost+found"  # of the file system, at its root; only root can read it
 
 
@@ -38,6 +39,11 @@ class Search:
     places: list[str] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     message: str = ""
+
+    @property
+    def named(self) -> str:
+        """Name the first of the places, and count the others."""
+        return listed(self.places, _NAMED)
 
 
 def search(tree: Tree, root: str) -> Search:
@@ -71,7 +77,7 @@ def search(tree: Tree, root: str) -> Search:
     found.places.sort(key=by_number)
     if found.places:
         if len(found.places) > 1:
-            message = f"{len(found.places)} log directories below it were read: {', '.join(found.places)}"
+            message = f"{len(found.places)} log directories below it were read: {found.named}"
             found.findings.append(Finding.of("log-directories-below", root, message, found=len(found.places)))
     else:
         found.message = _nothing(root, entries, found.findings, level)

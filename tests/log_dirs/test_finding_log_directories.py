@@ -14,6 +14,7 @@ import plain
 from invoke import Ended, Row, kafkalog
 from kafkalog.log_dirs.clusters import open_clusters
 from kafkalog.log_dirs.log_directory import open_log_directory
+from kafkalog.log_dirs.walk import Search
 from official import FIXTURES
 from plain import Batch
 
@@ -85,6 +86,11 @@ def test_a_path_stands_for_the_log_directories_at_or_below_it(layout: str, tmp_p
 
     assert opened(root) == (expected, ["log-directories-below"] * (len(expected) > 1), [])
     assert by_spark(root) == expected
+
+
+def test_of_many_log_directories_the_first_twenty_are_named() -> None:
+    """A message of one line for each cluster that was ever copied here is read by nobody."""
+    assert Search([f"/copies/{number}" for number in range(25)]).named.endswith(", /copies/19 and 5 more")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
