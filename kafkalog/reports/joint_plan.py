@@ -17,7 +17,7 @@ SAVE_ASKED: Final = "If one hangs, save {records} of {transactions}: this loses 
 CHECK_ALL: Final = "Check that CurrentTransactionStartOffset is {each}; leave alone what differs."
 END_ALL: Final = "End them: read_committed consumers then skip {records}."
 ASK_ALL: Final = (
-    "Run these after {time}, when their timeouts are over. One hangs if its CurrentTransactionStartOffset is still"
+    "Ask the broker after {time}, when their timeouts are over. One hangs if its CurrentTransactionStartOffset is still"
     " {each}; else it has ended, leave it alone."
 )
 STATE_ALL: Final = (

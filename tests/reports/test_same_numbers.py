@@ -115,7 +115,7 @@ def of_screen(*data: Path) -> Numbers:
 
 
 def _read(text: str) -> Numbers:
-    (found,) = re.findall(r"([\d,]+) logs?, ([\d,]+) batch(?:es)?, ([\d,]+) records?(?:, and ([\d,]+) markers?)?", text)
+    (found,) = re.findall(r"([\d,]+) logs?, ([\d,]+) batch(?:es)?, ([\d,]+) records?(?: and ([\d,]+) markers?)?", text)
     names = ("logs", "batches", "records", "markers")
     return {name: _number(few or "0") for name, few in zip(names, found, strict=True)} | _transactions(text)
 

@@ -82,7 +82,7 @@ def _explained(word: str) -> Iterator[str]:
 
     A screen writes kinds and causes with spaces, and that consumers may be stopped where that is in doubt.
     """
-    if " " in word and word not in LABELS:
+    if " " in word and word not in LABELS and word not in VERDICTS:
         word = word.replace(" may be ", " ").replace(" ", "-")
     if (about := CATALOGUE.get(word)) is not None:
         yield f"{word} ({about.severity.word})"

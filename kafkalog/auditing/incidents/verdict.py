@@ -150,7 +150,7 @@ def verdict_of(
     if not words:
         word, said = fine()
         if asked := _asked([row for row in incidents if is_asked(row)], ends):
-            said = (asked, *(f"in all {one}" if at == 0 else one for at, one in enumerate(said)))
+            said = (asked, *said)
         return Verdict(word, _ASK if asked else None, tuple(said), tuple(scope), severity, counts)
     others = [_INCOMPLETE] if _INCOMPLETE in words[1:] else words[1:2]
     also = others[0] if others else None

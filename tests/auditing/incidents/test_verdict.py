@@ -156,7 +156,7 @@ def test_what_is_to_be_asked_is_said_first(incidents: list[dict[str, Any]], aske
     """Then what is known; the word of the rows stays OK."""
     found = of(*incidents)
 
-    assert found.parts == (asked, "otherwise nothing is lost")
+    assert found.parts == (asked, "nothing is lost")
     assert (found.word, found.also) == ("OK", "ASK")
 
 
