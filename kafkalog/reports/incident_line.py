@@ -71,10 +71,11 @@ def in_words(row: Row) -> str:
         return "odd batches"
     if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
         return f"consumers may be stopped ({row['cause']})".replace("-", " ")
-    said = f"{row['kind']} ({cause_said(row)})".replace("-", " ")
     fates = {part["fate"] for part in row.get("parts") or ()}
-    is_told = row["kind"] == "copy-skewed" and len(fates) == 1 and not fates.isdisjoint(_SHORT_FATES)
-    return f"{said}, {_SHORT_FATES[fates.pop()]}" if is_told else said
+    if row["kind"] == "copy-skewed" and len(fates) == 1 and not fates.isdisjoint(_SHORT_FATES):
+        (fate,) = fates
+        return f"no {'end' if fate == 'unknown' else 'marker'} in this copy, {_SHORT_FATES[fate]}"
+    return f"{row['kind']} ({cause_said(row)})".replace("-", " ")
 
 
 _SHORT_FATES: Final = {"committed": "committed", "aborted": "aborted", "unknown": "undecided"}
