@@ -73,7 +73,8 @@ def in_words(row: Row) -> str:
         return f"consumers may be stopped ({row['cause']})".replace("-", " ")
     fates = {part["fate"] for part in row.get("parts") or ()}
     if row["kind"] == "copy-skewed" and len(fates) == 1 and not fates.isdisjoint(_SHORT_FATES):
-        return f"no marker in this copy ({_SHORT_FATES[fates.pop()]})"
+        (fate,) = fates
+        return f"no {'end' if fate == 'unknown' else 'marker'} in this copy, {_SHORT_FATES[fate]}"
     return f"{row['kind']} ({cause_said(row)})".replace("-", " ")
 
 

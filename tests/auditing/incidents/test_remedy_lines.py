@@ -565,7 +565,7 @@ def test_a_plan_saves_before_it_ends_and_says_what_to_write_again() -> None:
     for steps in plans:
         assert [step["kind"] for step in steps] == ["save", "check", "end", "verify", "again"]
     assert [steps[-1]["text"].partition(":")[0] for steps in plans] == [
-        "Look in the saved records for the owner of producer 3",
-        "Do not write 3 records of payments-trades.85-0 again",
-        "Do not write 1 record of stock-trades.56-1 again unless its owner misses it",
+        "No file says whose the 2 records of producer 3 are, or whether they were committed",
+        "Do not write the 3 records of payments-trades.85-0 again",
+        "The 1 record of stock-trades.56-1 came after its last commit, of 2026-11-21T08",
     ]
