@@ -55,6 +55,7 @@ from kafkalog.escape import saved_as
 from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import METADATA_TOPIC, parse_name
 from kafkalog.findings import Severity
+from kafkalog.kafka.snapshot import ProducerState
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import capital, listed, listed_of, many, offset_range, producer_name
 from kafkalog.settle import of_finding
@@ -300,7 +301,7 @@ def _is_sure(one: Open) -> bool:
 def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -> None:
     incident.first_offset = incident.last_offset = incident.records = None
     known_ranges = [loss for loss in together if loss.places]
-    if counts := sum(map(_by_sequences, known_ranges), Counter[int]()):
+    if counts := sum((_by_sequences(tables, loss) for loss in known_ranges), Counter[int]()):
         incident.records = counts.total()
         incident.producer_ids |= counts.keys()
         incident.transactional_ids |= {name for name in tables.ids_of(counts).values() if name is not None}
@@ -321,13 +322,24 @@ def _fill(tables: ClusterTables, incident: Incident, together: Sequence[Loss]) -
         incident.events += map(Event.of, loss.sequences[:EVENTS])
 
 
-def _by_sequences(loss: Loss) -> Counter[int]:
-    """Count the records of each producer that are missing by its sequences around what is missing, in one log."""
+def _by_sequences(tables: ClusterTables, loss: Loss) -> Counter[int]:
+    """Count the records of each producer that are missing, in one log: by its sequences around what is missing.
+
+    What a producer snapshot has of a producer is at least its last batch.
+    """
     rows = {(row["producer_id"], row["needed"], row["found"]) for row in loss.sequences if row["log"] in loss.seen[:1]}
     counts: Counter[int] = Counter()
     for producer, needed, found in sorted(rows):
         counts[producer] += (int(found) - int(needed)) % 2**31  # sequences go round
+    for state in _last_written(tables, loss):
+        counts[state.producer_id] = max(counts[state.producer_id], state.offset_delta + 1)
     return counts
+
+
+def _last_written(tables: ClusterTables, loss: Loss) -> list[ProducerState]:
+    if len(loss.places) != 1 or not loss.seen:
+        return []
+    return tables.groups.last_written(loss.seen[0], loss.places.first, loss.places.last)
 
 
 def _lost(tables: ClusterTables, loss: Loss) -> int:
@@ -415,10 +427,15 @@ def _is_met(incident: Incident, loss: Loss) -> bool:
 
 def _history(tables: ClusterTables, incident: Incident, loss: Loss) -> str:
     """Say whose the offsets of one place are, when they were written and how that ended; then what no file shows."""
-    counts = _by_sequences(loss)
+    counts, states = _by_sequences(tables, loss), _last_written(tables, loss)
     is_all = counts.total() == loss.places.offsets
     ended = [row for row in _across(tables, loss) if is_all and [row["producer_id"]] == list(counts)]
-    are = [f"are of {listed(_names(tables, counts))}"] * is_all
+    is_plain = (
+        is_all
+        and len(states) == len(counts)
+        and all(max(one.coordinator_epoch, one.current_txn_first_offset) < 0 for one in states)
+    )  # no marker was ever written of these producers
+    are = [f"are of {listed(_names(tables, counts))}{' and of no transaction' * is_plain}"] * is_all
     when = written(tables, loss.seen, loss.places.first, loss.places.last)
     if when and not (loss.unreadable and groups_within(tables, loss.place, loss.places)):
         are.append(f"were {when}")
@@ -433,7 +450,7 @@ def _history(tables: ClusterTables, incident: Incident, loss: Loss) -> str:
     unknown = [f"when they were {'damaged' if loss.unreadable else 'lost'}"] * is_proved(incident.certainty)
     if not (incident.kept_in or is_all):
         unknown.append("whose the others are" if counts else "whose records these are")
-    if not (incident.kept_in or ended):
+    if not (incident.kept_in or ended or is_plain):
         unknown.append("whether they were committed")
     return f"{said} No file says {_joined(unknown, 'or')}." if unknown else said
 
@@ -599,7 +616,7 @@ def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
 
 def _send_again(tables: ClusterTables, loss: Loss) -> Step:
     """Return who is asked for what no copy has: those whose sequences say it, and those that wrote beside it."""
-    counts = _by_sequences(loss)
+    counts = _by_sequences(tables, loss)
     is_all = counts.total() >= loss.places.offsets
     beside = () if is_all else tables.groups.beside(loss.seen[0], loss.places.first, loss.places.last).producers
     others = listed(_names(tables, (one for one in beside if one not in counts)), PLACES)

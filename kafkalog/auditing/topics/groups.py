@@ -56,6 +56,7 @@ from kafkalog.files.limits import Limits
 from kafkalog.files.names import OFFSETS_TOPIC, SHARE_TOPIC
 from kafkalog.files.processes import Each, each_of, job_count
 from kafkalog.findings import Finding
+from kafkalog.kafka.snapshot import ProducerState
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kernel import buffers
 from kafkalog.log_dirs.clusters import Cluster
@@ -66,6 +67,7 @@ from kafkalog.segments.blocks import Rows
 from kafkalog.segments.column_blocks import ColumnBlock
 from kafkalog.segments.internal_blocks import InternalRecords
 from kafkalog.segments.moment import Moment
+from kafkalog.segments.readers import read_snapshot
 from kafkalog.segments.repeated_findings import counted
 from kafkalog.segments.segment import possible_chunks
 from kafkalog.tables.declared import Table
@@ -609,6 +611,17 @@ class CommittedGroups:
         """Say whether a log was copied after its broker had stopped cleanly."""
         directory = self._directory(log)
         return directory is not None and directory.clean_shutdown
+
+    def last_written(self, log: str, first: int, last: int) -> list[ProducerState]:
+        """Return the producers whose last batch lies among some offsets, by the producer snapshot taken after these."""
+        directory, wrong = self._directory(log), list[Finding]()
+        path = None if directory is None else directory.snapshots.get(last + 1)
+        try:
+            states = [] if path is None else read_snapshot(path, on_finding=wrong.append)
+        except UnreadableError:
+            return []
+        whole = [] if wrong else states  # else a broker throws it away
+        return [one for one in whole if first <= one.last_offset - one.offset_delta <= one.last_offset <= last]
 
     def beside(self, log: str, first: int, last: int) -> Beside:
         """Return what is beside some offsets of a log."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import build
 import plain
 from kafkalog.auditing.incidents import incidents_of_audit
 from kafkalog.auditing.incidents.incident import Incident
@@ -97,3 +98,32 @@ def test_where_another_record_fits_nothing_is_said_of_the_end(tmp_path: Path) ->
         incident.title
     )
     assert "by the marker" not in incident.title
+
+
+# What a producer snapshot has: id, epoch, last sequence, last offset, offset delta, time, coordinator epoch, open from.
+PLAIN, ENDED, OPEN = (
+    (7, 0, 3, 3, 3, build.TIME, -1, -1),
+    (7, 0, 3, 3, 3, build.TIME, 0, -1),
+    (7, 0, 1, 3, 1, build.TIME, -1, 2),
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "records"),
+    [
+        (PLAIN, " They are of producer 7 and of no transaction. No file says when they were lost.", 4),
+        (ENDED, " They are of producer 7. No file says when they were lost, or whether they were committed.", 4),
+        (OPEN, " At least 2 are of producer 7. No file says when they were lost, whose the others are, or whether", 2),
+    ],
+)
+def test_a_producer_snapshot_knows_who_wrote_last(
+    tmp_path: Path, state: tuple[int, ...], said: str, records: int
+) -> None:
+    """The log is empty; the snapshot of its end, which a clean stop wrote, is there."""
+    (tmp_path / "t-0").mkdir()
+    (tmp_path / "t-0" / f"{4:020}.snapshot").write_bytes(build.snapshot(state))
+    incident = told(tmp_path, [])
+
+    assert said in incident.title
+    assert incident.records == records
+    assert "If the backup has offsets 0-3: put its directory in the place of that of t-0 on broker 1" in texts(incident)
