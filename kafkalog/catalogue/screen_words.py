@@ -32,6 +32,7 @@ VERDICTS: Final = {
 # By the label of a line: those of an incident, then those under Also.
 LABELS: Final = {
     "since": "When an incident began, and until when it held: a broker's clock, if the line does not say otherwise.",
+    "no end in this copy": "A transaction that may be open, or may have ended after this copy.",
     "no marker in this copy": "A transaction of which this copy has no marker: its files may have been copied before it"
     " came. Behind it stands what the coordinator decided.",
     "where": "The partitions of an incident, its offsets, and how many records it is about.",

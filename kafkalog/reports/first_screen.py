@@ -99,7 +99,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     read = (number_of(len(partitions), "log"), number_of(batches, "batch", "batches"), number_of(records, "record"))
     was_read = ", ".join(read) + _markers(partitions)
     # An OK says the transactions first, and is worth what was read.
-    brief = [*behind, was_read if verdict.word in ("OK", "EMPTY") else counts.brief]
+    few = [*behind[:_CLUSTERS], f"{len(about) - _CLUSTERS} more clusters"] if len(about) > _CLUSTERS + 1 else behind
+    brief = [*few, was_read if verdict.word in ("OK", "EMPTY") else counts.brief]
     behind += [was_read, counts.words()]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     calm = verdict.word == "OK" and not (lines or notes)
@@ -218,6 +219,8 @@ def _fine(counts: str, incidents: Sequence[Row], lines: Sequence[Line], ends_ope
         parts.append("a bundle that was cut, which can't tell how some transactions ended")
     return [counts, *(parts or [_NOTHING] * is_sure)]
 
+
+_CLUSTERS: Final = 3  # of which a screen names the brokers
 
 _SHOWN: Final = 10  # lines of a kind; the tables have all
 _PLACES: Final = 3

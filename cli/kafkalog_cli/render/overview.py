@@ -43,7 +43,7 @@ class Sheet:
 
 def cut(lines: list[str], room: int, sheet: Sheet) -> list[str]:
     """Return the first lines that fit into some rows, and how many more there are."""
-    if sheet.rows(lines) <= room:
+    if sheet.rows(lines) <= room or not lines:
         return lines
     kept = len(lines)
     while kept and sheet.rows(lines[:kept]) >= room:

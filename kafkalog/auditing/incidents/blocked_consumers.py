@@ -52,7 +52,7 @@ _LET_END: Final = (
     " leader takes it, also after a start. Do not abort {it}."
 )
 _ENDED: Final = "Verify: CurrentTransactionStartOffset of {whose} is None, once the marker is there."
-_GET: Final = ("{stop}{held}", "They get everything, including these {records}.")
+_GET: Final = ("{stop}{held}", "They get everything, including {these}.")
 
 # By the code of the findings, and in what a cause differs from the others of its code.
 _WORDS: Final = {

@@ -381,10 +381,9 @@ def _save(tables: ClusterTables, together: Sequence[Elected], forks: Sequence[_F
     steps = []
     for fork in forks[:EVENTS]:
         copy = fork.copy
-        again = _lead_again(tables, together[0], copy) if len(together) == 1 else ""
         text = (
             f"Save {copy.holder}'s directory before it starts, unless these files are copies of it: the start truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)}.{again}"
+            f" {offset_range(copy.first_offset, copy.last_offset)}."
         )
         steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {_whose_spans(fork.wanted)}" for fork in forks if fork.wanted]
@@ -440,24 +439,25 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
     for there in together[:SHOWN]:
         if there.forks:
             steps += _go_on(tables, there)
+    for copy in incident.kept_in[:1] if len(together) == 1 else ():
+        steps += _lead_again(tables, together[0], copy)
     return steps
 
 
-def _lead_again(tables: ClusterTables, there: Elected, copy: LostCopy) -> str:
-    """Say how the one other replica leads again, and what that gives up: where the new leader is up it follows it."""
+def _lead_again(tables: ClusterTables, there: Elected, copy: LostCopy) -> Iterator[Step]:
+    """Yield how the one other replica leads again, and what that gives up: where the new leader is up it follows it."""
     if not there.elections or copy.node_id is None:
-        return ""
+        return
     election = there.elections[-1]
     leader, replicas = str(election.leader), set(map(str, election.row["replicas"] or ()))
     ends = [row["log_end_offset"] for row in tables.replicas.get(there.place, ()) if row["node_id"] == leader]
     if not ends or replicas != {leader, copy.node_id}:
-        return ""
-    cost = "loses nothing that these files have"
-    if ends[0] > copy.first_offset:
-        cost = f"gives up {offset_range(copy.first_offset, ends[0] - 1)} of broker {leader} instead"
-    return (
-        f" Or let {copy.holder} lead again, which {cost}: stop broker {leader} before {copy.holder} starts,"
-        " then run kafka-leader-election.sh --election-type unclean."
+        return
+    new = offset_range(copy.first_offset, ends[0] - 1) if ends[0] > copy.first_offset else "nothing"
+    yield Step(
+        f"Or let {copy.holder} lead again instead of all this, which gives up {new} of broker {leader}: stop broker"
+        f" {leader} before {copy.holder} starts, then run kafka-leader-election.sh --election-type unclean. The"
+        f" transactions of {copy.holder} have their markers then."
     )
 
 

@@ -367,6 +367,11 @@ class Incident:
         facts = {
             "where": self.where(),
             "records": "records" if self.records is None else many(self.records, "record"),
+            "these": "this record"
+            if is_one
+            else "these records"
+            if self.records is None
+            else f"these {many(self.records, 'record')}",
             "are": ("is" if is_one else "are") if is_sure else "may be",
             "were": ("was" if is_one else "were") if is_sure else "may have been",
             **facts,

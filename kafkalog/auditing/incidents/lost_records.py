@@ -542,8 +542,8 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     steps = []
     if first.cause in _DOWN:
         text = (
-            f"If {_broker(tables, first)} runs, stop it now, and leave it down: it {_DOWN[first.cause]} and gives the"
-            " lost offsets to new records. Copy its directory: it may have what these files lack."
+            f"If {_broker(tables, first)} runs, stop it now, an outage of all that it leads, and leave it"
+            f" down: it {_DOWN[first.cause]} and gives the lost offsets to new records. Copy its directory: it may have what these files lack."
         )
         steps.append(Step(text))
     elif first.cause == "missing-offsets" and is_proved(incident.certainty):
@@ -604,8 +604,9 @@ def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
         )
     if loss.cause == "missing-offsets" and all(row["position"] == 0 for row in loss.findings if row["code"] in _GAPS):
         return Step(
-            f"If the backup has the segments with {at}: stop {broker}, copy their files into its directory of"
-            f" {loss.place}, start it. Consumers that come there get the records."
+            f"If the backup has the segments with {at}: stop {broker} (an outage of all that it leads),"
+            f" copy their files into its directory of {loss.place}, start it. Consumers that come there get the"
+            " records."
         )
     return Step.running(
         f"If the backup has {at}: extract them there, and send them again.",

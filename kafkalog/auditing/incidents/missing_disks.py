@@ -73,5 +73,5 @@ def replicas_put_aside(tables: ClusterTables, findings: list[Row], _following: l
         incident.events = [Event.of(row)]
         incident.say(_PUT_ASIDE, message=row["message"])
         rename = f"Before broker {row['found']} starts, copy the directories, and rename the whole one."
-        incident.steps = [Step.running(rename, "mv", row["file"], row["needed"])]
+        incident.steps = [Step.running(rename, "mv -T", row["file"], row["needed"])]
         yield incident

@@ -293,8 +293,8 @@ VERIFY: Final = "Verify: the check now says None for what was ended."
 
 # The plan for one that may hang. It has no line that ends it: most that may hang do not.
 ASK: Final = (
-    "Ask the broker after {later}. If CurrentTransactionStartOffset of producer {producer} is still {first}, it hangs: go on."
-    " None, or another: it has ended, stop here."
+    "Ask the broker after {later}. If CurrentTransactionStartOffset of producer {producer} is still {first}, it hangs:"
+    " go on. None, or another: it has ended, stop here."
 )
 ASK_TOO: Final = "Ask the same of producer {producer} in {place}: it hangs there if that is still {first}."
 SAVE_FIRST: Final = "If it hangs, save {records} of {who}: this loses nothing."

@@ -156,7 +156,10 @@ def around_gap(tables: ClusterTables, place: TopicPartition, places: Ranges) -> 
     """Yield how groups go on at offsets that are missing, if there are groups."""
     if groups := tables.groups.of(place):
         past = " Those past it may have got its records before." * (groups[-1].offset > places.last)
-        yield Step(f"No group needs a reset: at the gap consumers go on with offset {places.last + 1}.{past}")
+        yield Step(
+            "While they are missing no group needs a reset: at the gap consumers go on with offset"
+            f" {places.last + 1}.{past}"
+        )
 
 
 def waiting(tables: ClusterTables, at: Mapping[TopicPartition, int]) -> Iterator[Step]:

@@ -194,7 +194,7 @@ def held_words(case: Path) -> set[str]:
     report = report_of(about)
     words = {*about.screen.verdict.words.split(" and "), *(line.label for line in about.screen.also if line.label)}
     for row in report.drawn:
-        words |= {row["kind"], row["cause"], *re.split(r" \(|\), |\)", in_words(row))}
+        words |= {row["kind"], row["cause"], *re.split(r" \(|\), |\)|, ", in_words(row))}
     for line in shown(about, Sheet(200), full=True).splitlines():
         words |= {found[1] for found in [LABEL.match(line)] if found}
     return words - {"", None}
