@@ -193,7 +193,7 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         lost=_lost(incident, together, every) + _given_up(incident, hanging, every),
         waits=waits,
     )
-    incident.steps = [*_save(tables, together, every), *_steps(tables, incident, together, hanging)]
+    incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
     if any(fork.wanted for fork in every):
         incident.steps = list(_written_again(incident.steps, are_committed=all(one.is_committed for one in hanging)))
     return incident
@@ -376,7 +376,7 @@ def _is_given(tables: ClusterTables, together: Sequence[Elected], broker: int) -
     return all(any(log["node_id"] == str(broker) for log in tables.replicas.get(there.place, ())) for there in together)
 
 
-def _save(tables: ClusterTables, together: Sequence[Elected], forks: Sequence[_Fork]) -> list[Step]:
+def _save(forks: Sequence[_Fork]) -> list[Step]:
     """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
     steps = []
     for fork in forks[:EVENTS]:

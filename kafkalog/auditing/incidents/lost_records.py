@@ -542,8 +542,9 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     steps = []
     if first.cause in _DOWN:
         text = (
-            f"If {_broker(tables, first)} runs, stop it now, an outage of all that it leads, and leave it"
-            f" down: it {_DOWN[first.cause]} and gives the lost offsets to new records. Copy its directory: it may have what these files lack."
+            f"If {_broker(tables, first)} runs, stop it now, an outage of all that it leads, and leave it down: it"
+            f" {_DOWN[first.cause]} and gives the lost offsets to new records. Copy its directory: it may have what"
+            " these files lack."
         )
         steps.append(Step(text))
     elif first.cause == "missing-offsets" and is_proved(incident.certainty):
