@@ -58,8 +58,7 @@ def _shape(row: Row) -> tuple[str, ...] | None:
     steps, parts = row["next_steps"] or (), row.get("parts") or ()
     kinds = {step.get("kind") for step in steps}
     if "end" not in kinds:
-        is_alike = any(step["command"] for step in steps)
-        return (row["severity"], *(step["text"] for step in steps)) if is_alike else None
+        return (row["severity"], *(step["text"] for step in steps)) if steps else None
     if "ask" in kinds:
         is_alike = all(part.get("hangs_after_ms") is not None for part in parts)  # as two-phase commit has not
     else:  # what was decided has words of its own

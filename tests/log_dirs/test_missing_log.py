@@ -45,7 +45,7 @@ def test_a_log_that_is_not_there_is_not_ok(suffixes: tuple[str, ...], stopped: b
     assert (finding.code, finding.severity.name, finding.offset, finding.needed) == ("log-missing", "ERROR", 0, 14)
 
     for command in (["verify"], ["txn-audit"], ["txn-audit", "--snapshot"]):
-        said = kafkalog(*command, root)
+        said = kafkalog(*command, "--full", root)
         assert said.status == 1
         assert f"Offsets 0-13 of {LOG} are lost: there is no .log file" in said.text
         assert "cut off" not in said.text

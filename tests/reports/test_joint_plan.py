@@ -80,7 +80,7 @@ END: Final = ("save", "Save.", "save"), ("check", "Check.", "check"), ("end", "E
         (made(*END), made(*END, (None, "Read the old leader.", "read")), False),
         (made((None, "Look.", "a")), made((None, "Look.", "b")), True),
         (made((None, "Look.", "a")), made((None, "Look there.", "b")), False),
-        (made((None, "Wait.", None)), made((None, "Wait.", None)), False),
+        (made((None, "Wait.", None)), made((None, "Wait.", None)), True),
         (made(), made(), False),
     ],
 )

@@ -206,12 +206,13 @@ def _listed(
 class _Story:
     """Incidents that one plan ends, by their `places`, and how much is told of them: nothing, their steps, or more.
 
-    `others` are those for which there is no room.
+    `others` are those for which there is no room. One that is `titled` has its title before other stories have steps.
     """
 
     places: list[int]
     detail: int = 0
     others: list[int] = field(default_factory=list)
+    titled: bool = False
 
 
 _ASK, _FIRST, _BRIEF, _PLAN, _HEADS, _FACTS, _PROOF = range(1, 8)  # how much is told of a story
@@ -278,6 +279,8 @@ class _Screen:
             for story.detail in details:
                 story.places, story.others = places[:number], places[number:]
                 if self.fits():
+                    story.titled = self.rows[places[0]]["kind"] in _TITLED
+                    story.titled = story.titled and self.fits()
                     return
         self.stories.remove(story)
 
@@ -323,7 +326,7 @@ class _Screen:
         """Yield the titles of a story's incidents and what they do not say, as far as there is room for these."""
         for place, row in zip(story.places, rows, strict=True):
             moments = self.moments.block()
-            if story.detail >= _HEADS or not named:
+            if story.detail >= _HEADS or story.titled or not named:
                 yield list(_head(row, f"{place + 1:>2}", moments=moments, sheet=self.sheet, told=self.told))
             before = ""
             for label, text in _facts(row):
@@ -335,7 +338,11 @@ class _Screen:
     def _steps(
         self, story: _Story, rows: Sequence[Row], *, named: bool, is_brief: bool
     ) -> list[list[str]]:  # fmt: skip
-        label = f"do {_numbers(story.places)}" if named and (story.detail < _HEADS or len(rows) > 1) else "do"
+        label = (
+            f"do {_numbers(story.places)}"
+            if named and (not (story.titled or story.detail >= _HEADS) or len(rows) > 1)
+            else "do"
+        )
         moments, said = self.moments.block(), self._said_before(story)
         return list(
             _each_step(
@@ -375,6 +382,8 @@ def _urgency(row: Row) -> int:
 
 
 _CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate"})
+
+_TITLED: Final = frozenset({"records-lost", "records-unreadable"})  # whose titles say since when, and how
 
 _BESIDE: Final = 8  # incidents that one plan ends
 

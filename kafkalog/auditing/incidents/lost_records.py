@@ -446,7 +446,8 @@ def _history(tables: ClusterTables, incident: Incident, loss: Loss) -> str:
         said += f" {'A marker' if len(whose) == 1 else 'Markers'} of {listed(whose)} most likely lay there."
     if counts and not is_all:
         of = zip(counts.values(), _names(tables, counts), strict=True)
-        said += f" At least {listed(f'{number} are of {who}' for number, who in of)}."
+        parts = (f"{number} {'is' if number == 1 else 'are'} of {who}" for number, who in of)
+        said += f" At least {listed(parts)}."
     unknown = [f"when they were {'damaged' if loss.unreadable else 'lost'}"] * is_proved(incident.certainty)
     if not (incident.kept_in or is_all):
         unknown.append("whose the others are" if counts else "whose records these are")

@@ -314,6 +314,7 @@ END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {firs
 
 # Whether what was saved has to be written again: whoever wrote it counts on what its coordinator committed.
 COMMITTED: Final = "Write {the records} of {who} again: {were} committed."
+MAYBE: Final = "Ask the owner of {who} whether to write {the records} again: {were} most likely committed."
 WITHOUT: Final = "Write {the records} of {who} again: it committed at {time}, without this partition."
 ABORTED: Final = (
     "Do not write {the records} of {who} again: it aborted all its transactions of that time, the first at {time}."
@@ -489,8 +490,10 @@ def _owed(tables: ClusterTables, one: Open) -> tuple[str, dict[str, str]]:
     transaction that it ended. Else they may be of any of their epoch that was open when they came. Where the cleaner
     may have removed one, or the coordinator's records may have been copied before others, no file says it.
     """
-    if one.is_committed or one.is_aborted:
-        return COMMITTED if one.is_committed else DISCARDED, {}
+    if one.is_committed:
+        return MAYBE if one.decided.prepared is None else COMMITTED, {}
+    if one.is_aborted:
+        return DISCARDED, {}
     unknown = NO_OWNER if one.row["transactional_id"] is None else UNKNOWN
     steps = [
         step for step in tables.steps.get(one.row["transactional_id"] or "", ())

@@ -142,7 +142,7 @@ def test_records_that_the_metadata_log_lacks_are_not_offered() -> None:
     """No line dumps offsets that are lost."""
     text = made(CODE_CASES["metadata-head-missing"].made.make, "verify", "data").text
     assert "does not start" in text
-    assert "dump --print-data-log" not in text
+    assert "dump --print-data-log --topic __cluster_metadata" not in text
 
 
 def test_a_future_replica_where_the_metadata_has_the_log_becomes_the_log(tmp_path: Path) -> None:

@@ -157,9 +157,9 @@ def test_both_say_which_groups_went_back_and_lost_offsets(tmp_path: Path, comman
     told = " ".join(kafkalog(command, DATA, cwd=tmp_path).text.split())
 
     assert told.startswith("OK ")
-    assert re.search(r"group g went back by 30 offsets in t-0 at (2023-11-14T)?22:13:21.000Z?, from 40 to 10", told)
+    assert re.search(r"group g went back by 30 offsets in t-0 at (2023-11-14T)?22:13:21(.000Z)?, from 40 to 10", told)
     assert "so it did in t-10 " in told
-    assert re.search(r"group gone lost its committed offset 7 in t-0 at (2023-11-14T)?22:13:25.000", told)
+    assert re.search(r"group gone lost its committed offset 7 in t-0 at (2023-11-14T)?22:13:25", told)
     assert "group on " not in told
 
 
