@@ -151,7 +151,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
             its = _its_records(row, here)
             names = f"{who}{times}"
             if row["cause"] == "administrator":
-                names = f"{who}{when}: {its}; undid no commit"
+                names = f"{who}{when}: somebody aborted {its}; no commit was undone"
             yield Line(label, f"{who}{when}: {may}{said}; {its}", number, names)
 
 

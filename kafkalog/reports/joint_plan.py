@@ -17,12 +17,8 @@ SAVE_ASKED: Final = "If one hangs, save {records} of {transactions}: this loses 
 CHECK_ALL: Final = "Check that CurrentTransactionStartOffset is {each}; leave alone what differs."
 END_ALL: Final = "End them: read_committed consumers then skip {records}."
 ASK_ALL: Final = (
-    "Ask the broker after {time}, when their timeouts are over. One hangs if its CurrentTransactionStartOffset is still"
-    " {each}; else it has ended, leave it alone."
-)
-STATE_ALL: Final = (
-    "Look at the state of each. PrepareCommit or PrepareAbort: the coordinator still sends the marker, do not end it."
-    " CompleteCommit: once it is ended, write its records again. CompleteAbort: do not."
+    "Ask the broker after {time} (where the files end, their longest timeout and a minute more). One hangs if its"
+    " CurrentTransactionStartOffset is still {each}; else it has ended, leave it alone."
 )
 END_ASKED: Final = (
     "End what hangs with kafka-transactions.sh --bootstrap-server HOST:PORT abort and its line here: read_committed"
@@ -31,7 +27,7 @@ END_ASKED: Final = (
 
 _SHOWN: Final = 3  # transactions whose partitions the lines of commands show well enough
 
-_OPTIONAL: Final = frozenset({"save", "look", "state", "again"})  # steps that not each of the incidents ended alike has
+_OPTIONAL: Final = frozenset({"save", "look", "again"})  # steps that not each of the incidents ended alike has
 
 Row = Mapping[str, Any]
 
@@ -88,7 +84,7 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     }
     texts = {
         "save": SAVE_AMONG if among_others else SAVE_ASKED if asked else SAVE_ALL, "check": CHECK_ALL, "ask": ASK_ALL,
-        "end": END_ASKED if asked else END_ALL, "state": STATE_ALL,
+        "end": END_ASKED if asked else END_ALL,
     }  # fmt: skip
     order = (*_ORDER, *(kind for kind in by_kind if kind not in _ORDER)) if ended else by_kind
     for kind in order:
@@ -105,7 +101,7 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
             yield PlanStep(text, tuple(_all_that_hangs(rows)) if is_all else commands, kind)
 
 
-_ORDER: Final = ("ask", "save", "look", "state", "check", "end", "verify", "again")
+_ORDER: Final = ("ask", "save", "look", "check", "end", "verify", "again")
 
 
 def _all_that_hangs(rows: Sequence[Row]) -> Iterator[str]:

@@ -156,7 +156,7 @@ _OPEN = "a newer one of claims-claims.48-1 in coupons-claims.5-0, coupons-claims
         ("v2.8-hanging", "9 committed, 2 aborted, 1 open, 3 that may hang",
          "tx-e in ledger-3 (89 ms old, timeout 13 min 20 s: normal)"),
         ("v3.3-hanging-operator", "8 committed, 4 aborted, 1 open, 2 hanging",
-         "tx-a at 2026-11-21T09:00:18.372Z: 5 records in ledger-0 at offsets 9-13; undid no commit"),
+         "tx-a at 2026-11-21T09:00:18.372Z: somebody aborted 5 records in ledger-0 at offsets 9-13; no commit was undone"),
     ],
 )  # fmt: skip
 def test_each_count_says_which_are_meant(case: str, counted: str, shortly: str) -> None:

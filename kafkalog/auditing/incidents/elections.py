@@ -400,7 +400,9 @@ def _written_again(steps: Sequence[Step], *, are_committed: bool) -> Iterator[St
     """Yield the steps of a plan with one that writes again what was saved of the lost offsets, and so committed."""
     at = next((at for at, step in enumerate(steps) if step.kind == "again"), len(steps))
     yield from steps[:at]
-    what = "all that was saved: it was committed, and" if are_committed else "what was saved of the lost offsets:"
+    what = (
+        "what the .ndjson files have: it was committed, and" if are_committed else "what was saved of the lost offsets:"
+    )
     yield Step(f"Write again {what} no Kafka command restores it.").to("again")
     yield from (step for step in steps[at:] if not are_committed or step.kind != "again")
 

@@ -542,6 +542,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
         return [Step(CATALOGUE[first.findings[0]["code"]].next)]
     steps = []
     if first.cause in _DOWN:
+        steps += [_look_first(tables, loss) for loss in together[:SHOWN] if _may_be_elsewhere(tables, loss)]
         text = (
             f"If {_broker(tables, first)} runs, stop it now, an outage of all that it leads, and leave it down: it"
             f" {_DOWN[first.cause]} and gives the lost offsets to new records. Copy its directory: it may have what"

@@ -284,7 +284,7 @@ PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-
 # file of the first line is there, and where no transaction begins the broker refuses the abort.
 SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
 SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
-CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, stop."
+CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, {stop}."
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}."
 END_TOO: Final = (
     "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}."
@@ -298,9 +298,13 @@ ASK: Final = (
 )
 ASK_TOO: Final = "Ask the same of producer {producer} in {place}: it hangs there if that is still {first}."
 SAVE_FIRST: Final = "If it hangs, save {records} of {who}: this loses nothing."
+LOOK_DECIDED: Final = (
+    "Look at the state of {who}. PrepareCommit: the coordinator still sends the marker, leave it alone. Any other: go"
+    " on, it is done with this transaction."
+)
 LOOK: Final = (
-    "Look at the state of {who}. PrepareCommit or PrepareAbort: the coordinator still sends the marker, do not end it."
-    " CompleteCommit: once it is ended, write {records} again. CompleteAbort: do not."
+    "Look at the state of {who}. Ongoing, PrepareCommit or PrepareAbort: the coordinator still ends it, leave it alone."
+    " Any other: go on."
 )
 UNLESS: Final = (
     "Look at the state of {who}: it had an open transaction in {where} where the files end, and these may be its"
@@ -324,8 +328,8 @@ LEFT: Final = (
     " {them}."
 )
 STILL_OPEN: Final = (
-    "Write {the records} of {who} again only if its state becomes CompleteCommit: the transaction that it has open"
-    " since {time} does not list the partition."
+    "Write {the records} of {who} again only if its transaction of {time} commits: that does not list the partition,"
+    " and will leave them out."
 )
 ABORTED_THEM: Final = "Do not write {the records} of {who} again: it aborted their transaction at {time}."
 DISCARDED: Final = "Do not write {the records} of {who} again: {were} to be aborted."
@@ -365,7 +369,8 @@ def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False
             steps.append(Step.running(END_TOO.format(**facts), *abort).to("end"))
             continue
         checked = one.place
-        steps.append(Step.running(CHECK.format(**facts), PRODUCERS, *of_place).to("check"))
+        stop = "stop" if alone else "leave out the next step"
+        steps.append(Step.running(CHECK.format(**facts, stop=stop), PRODUCERS, *of_place).to("check"))
         steps.append(Step.running(end, *abort).to("end"))
     if len(every) > EVENTS:
         steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
@@ -388,10 +393,9 @@ def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
         records = many(sum(one.row["records"] or 0 for one in every), "record")
         who = listed(dict.fromkeys(one.who for one in every))
         steps.append(Step.saving(SAVE_FIRST.format(records=records, who=who)))
-        look = list(_look(every, records)) or list(_unless(tables, every[0]))
-        again = [] if look and look[0].kind == "state" else _again(tables, every, "Then ")
+        look = list(_look(every)) or list(_unless(tables, every[0]))
         end = END_ONLY.format(which=" or ".join(ends), records=records)
-        steps += [*look, Step(end).to("end"), *again]
+        steps += [*look, Step(end).to("end"), *_again(tables, every, "Then ")]
     return [*steps, OR_COPY_AGAIN]
 
 
@@ -407,11 +411,16 @@ def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[t
     return facts, (("--topic", row["topic"]), ("--partition", row["partition"]))
 
 
-def _look(every: Sequence[Open], records: str) -> Iterator[Step]:
-    """Yield how to ask the coordinator about a transaction that it decided, or of which only the end is not here."""
+def _look(every: Sequence[Open]) -> Iterator[Step]:
+    """Yield how to ask the coordinator about a transaction that it committed, or of which only the end is not here.
+
+    After a decision another state than that is a later transaction's. What was to be aborted may be ended at once.
+    """
     who = every[0].row["transactional_id"]
-    if who is not None and all(one.finding["code"] == "transaction-undecided" for one in every):
-        yield describing(LOOK.format(who=who, records=f"the {records}"), who).to("state")
+    is_undecided = all(one.finding["code"] == "transaction-undecided" for one in every)
+    if who is not None and is_undecided and not all(one.is_aborted for one in every):
+        words = LOOK_DECIDED if all(one.is_committed for one in every) else LOOK
+        yield describing(words.format(who=who), who).to("look")
 
 
 def _unless(tables: ClusterTables, one: Open) -> Iterator[Step]:
@@ -452,8 +461,8 @@ def _later(tables: ClusterTables, one: Open) -> str:
         return "its owner has ended it"
     if _is_decided(one):
         return f"{iso(time)} (a marker takes no minute)"
-    over = f"its timeout of {age(timeout)} is" if timeout else "15 min, the longest timeout by default, are"
-    return f"{iso(time)}, when {over} over"
+    longest = f"its timeout of {age(timeout)}" if timeout else "15 min, the longest timeout by default"
+    return f"{iso(time)} (where the files end, {longest} and a minute more)"
 
 
 def _is_decided(one: Open) -> bool:  # a decision of the transaction before says nothing of this one

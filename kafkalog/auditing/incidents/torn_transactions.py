@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Final
+from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
@@ -98,13 +98,24 @@ def torn(tables: ClusterTables, findings: list[Row], _following: list[Row]) -> I
             yield _torn(tables, some, foreign) if code == "atomicity-broken" else _adopted(tables, some)
 
 
-def _foreign_markers(tables: ClusterTables, findings: list[Row]) -> list[tuple[int, bool]]:
-    """Return the times of the markers that no coordinator wrote, oldest first, and whether each is a COMMIT."""
+class _Marker(NamedTuple):
+    """A marker that no coordinator wrote: when, whether it is a COMMIT, and whether it changed what was decided."""
+
+    time: int
+    commits: bool = False
+    changed: bool = False
+
+
+def _foreign_markers(tables: ClusterTables, findings: list[Row]) -> list[_Marker]:
+    """Return the markers that no coordinator wrote, oldest first."""
     ended = (tables.transaction_of(row) for row in findings if row["found"] in ("aborted", "committed"))
     by_tool = (row for rows in tables.transactions.values() for row in rows if row["cause"] == "administrator-abort")
     every = {
-        (TopicPartition.of(row), row["marker_offset"]): (row["marker_timestamp_ms"], row["state"] == "committed")
-        for row in (*filter(None, ended), *by_tool)
+        (TopicPartition.of(row), row["marker_offset"]): _Marker(
+            row["marker_timestamp_ms"], row["state"] == "committed", changed
+        )
+        for changed, rows in ((False, by_tool), (True, filter(None, ended)))
+        for row in rows
         if row["marker_timestamp_ms"] is not None
     }
     return sorted(every.values())
@@ -113,16 +124,19 @@ def _foreign_markers(tables: ClusterTables, findings: list[Row]) -> list[tuple[i
 _HAND: Final = 60_000  # ms: foreign markers that are closer are most likely of one hand
 
 
-def _whose_hand(incident: Incident, foreign: Sequence[tuple[int, bool]]) -> str:
+def _whose_hand(incident: Incident, foreign: Sequence[_Marker]) -> str:
     """Say what can have sent an incident's foreign marker, and whether others came with it."""
-    near: Sequence[tuple[int, bool]] = ()
+    near: Sequence[_Marker] = ()
     if incident.since is not None:
         low, high = incident.since.time - _HAND + 1, incident.since.time + _HAND
-        near = foreign[bisect_left(foreign, (low,)) : bisect_left(foreign, (high,))]
+        near = foreign[bisect_left(foreign, _Marker(low)) : bisect_left(foreign, _Marker(high))]
     said = ""
     if len(near) > 1:
-        said = f" {len(near)} such markers came within {age(near[-1][0] - near[0][0])}: most likely one hand sent them."
-    if any(commits for _, commits in near) or incident.cause == "foreign-marker":
+        harmless = sum(not one.changed for one in near)
+        what = f", {harmless} of which undid no commit" if harmless else ""
+        within = age(near[-1].time - near[0].time)
+        said = f" {len(near)} such markers came within {within}{what}: most likely one hand sent them."
+    if any(one.commits for one in near) or incident.cause == "foreign-marker":
         return (
             f"{said} kafka-transactions.sh sends no COMMIT: look for a program that writes markers (WriteTxnMarkers)."
         )
@@ -172,7 +186,7 @@ def _last(finding: Row, row: Row | None) -> int:
     return int(finding["offset"] if last is None else last)
 
 
-def _torn(tables: ClusterTables, some: list[_Ended], foreign: Sequence[tuple[int, bool]]) -> Incident:
+def _torn(tables: ClusterTables, some: list[_Ended], foreign: Sequence[_Marker]) -> Incident:
     finding, row = some[0]
     cause = {"no marker": "marker-lost", "aborted": "administrator"}.get(finding["found"], "foreign-marker")
     lost = cause == "marker-lost"

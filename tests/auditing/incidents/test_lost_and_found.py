@@ -51,7 +51,10 @@ def test_missing_segments_come_back_while_the_broker_is_stopped(tmp_path: Path) 
     said = texts(told(tmp_path, *GAP))
 
     assert "Look first on the disk" not in said
-    assert "If the backup has the segments with offsets 3-7: stop broker 1, copy their files into its directory" in said
+    assert (
+        "If the backup has the segments with offsets 3-7: stop broker 1 (an outage of all that it leads), copy their files into its directory"
+        in said
+    )
     assert (
         "those that wrote just before and after send again what is missing: producer 2, producer 3, producer 4." in said
     )

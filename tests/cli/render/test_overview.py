@@ -77,7 +77,7 @@ def test_each_incident_has_a_line_before_one_is_told() -> None:
         " · by stock-trades.56-1 (producer 1) · 1 record · 19 offsets wait",
     ]
     assert len(re.findall("2026-11-21", "\n".join(lines))) == 1
-    assert [line[:8] for line in lines if " do " in line[:8]] == ["   do 1 ", " do 2-4 "]
+    assert [line[:8] for line in lines if " do " in line[:8]] == ["     do ", " do 2-4 "]
     narrow = " ".join(shown(told(ADMIN), Sheet(60)).split())
     assert re.findall(" 1 ERROR .*?(?= 2 ERROR)", narrow)[0].endswith("6 records unreadable")
     assert narrow.count("next: Save, check, end") == 3
@@ -216,7 +216,7 @@ def test_every_word_of_a_screen_is_explained(case: Path) -> None:
 )  # fmt: skip
 def test_every_word_of_other_screens_is_explained(line: str) -> None:
     """Those of a comparison, of a verification, and of a start on these directories."""
-    shown = kafkalog(*line.split(), cwd=FIXTURES).text
+    shown = kafkalog(*line.split(), "--full", cwd=FIXTURES).text
     labels = {found[1] for found in map(LABEL.match, shown.splitlines()) if found}
     severities = set(re.findall(r"^ *[\d-]+ (ERROR|WARNING|NOTE) ", shown, re.MULTILINE))
 
