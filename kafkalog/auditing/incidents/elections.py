@@ -398,12 +398,10 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
 
 def _written_again(steps: Sequence[Step], *, are_committed: bool) -> Iterator[Step]:
     """Yield the steps of a plan with one that writes again what was saved of the lost offsets, and so committed."""
-    at = next((at for at, step in enumerate(steps) if step.kind == "again"), len(steps))
+    at = max(at for at, step in enumerate(steps) if step.kind in ("save", "verify")) + 1
     yield from steps[:at]
-    what = (
-        "what the .ndjson files have: it was committed, and" if are_committed else "what was saved of the lost offsets:"
-    )
-    yield Step(f"Write again {what} no Kafka command restores it.").to("again")
+    what = "the .ndjson files have" if are_committed else "was saved of the lost offsets"
+    yield Step(f"Write again what {what}: no Kafka command restores it.").to("again")
     yield from (step for step in steps[at:] if not are_committed or step.kind != "again")
 
 
