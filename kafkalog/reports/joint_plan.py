@@ -14,15 +14,18 @@ __all__ = ["PlanStep", "ended_alike", "plan_of"]
 SAVE_ALL: Final = "Save {records} of {transactions}: this loses nothing."
 SAVE_AMONG: Final = "Save all that hangs, {records} of {transactions} among it: this loses nothing."
 SAVE_ASKED: Final = "If one hangs, save {records} of {transactions}: this loses nothing."
-CHECK_ALL: Final = "Check that CurrentTransactionStartOffset is {each}; leave alone what differs."
+CHECK_ALL: Final = (
+    "Check CurrentTransactionStartOffset: {each}. Leave alone what differs, or whose id is Ongoing there (describe"
+    " --transactional-id)."
+)
 END_ALL: Final = "End them: read_committed consumers then skip {records}."
 ASK_ALL: Final = (
     "Ask the broker after {time} (where the files end, their longest timeout and a minute more). One hangs if its"
     " CurrentTransactionStartOffset is still {each}; else it has ended, leave it alone."
 )
 END_ASKED: Final = (
-    "End what hangs with kafka-transactions.sh --bootstrap-server HOST:PORT abort and its line here: read_committed"
-    " consumers then skip its records."
+    "End what hangs, its id not Ongoing there, with kafka-transactions.sh --bootstrap-server HOST:PORT abort and its"
+    " line here: consumers then skip its records."
 )
 
 _SHOWN: Final = 3  # transactions whose partitions the lines of commands show well enough

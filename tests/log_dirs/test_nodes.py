@@ -218,7 +218,7 @@ def test_whole_replicas_that_are_only_put_aside_are_saved_first(
         ended = in_full(command, rest, one)
         assert ended.status == 1
         assert f"Broker 1 has {LOG} only in {kept}" in first_line(ended)
-        assert f"mv {kept} {one / LOG}" in " ".join(ended.text.split())
+        assert f"mv -T {kept} {one / LOG}" in " ".join(ended.text.split())
     answer = first_line(in_full("verify", "--restorable", rest, one))
     assert answer.startswith("NO ")
     assert f"rename that to {one / LOG} before" in answer

@@ -70,7 +70,7 @@ _MOST_NAMES: Final = 8
 
 _GROUPS: Final = 20
 
-_STEPS: Final = 8
+_STEPS: Final = 12
 
 _WHOLE: Final = 100  # events and steps of an incident that is shown alone
 
@@ -135,7 +135,9 @@ def _each_step(
 
     What was `said` is not said again.
     """
-    steps = [step for step in plan_of(rows, among_others=among_others) if step.text not in said or step.commands]
+    steps = [
+        step for step in plan_of(rows, among_others=among_others) if step.text not in said or step.commands or step.kind
+    ]
     steps = [step for step in steps if not (is_brief and step.text.startswith("Or "))]
     for number, step in enumerate(steps, 1):
         for words in (step.text, _in_brief(step)):
@@ -255,7 +257,7 @@ class _Screen:
     def fill(self) -> list[str]:
         """Return the lines with as much as fits."""
         every = [_Story(places) for places in ended_alike(self.rows) if any(map(self._has_steps, places))]
-        for story in sorted(every, key=lambda one: _urgency(self.rows[one.places[0]])):
+        for story in sorted(every, key=lambda one: _urgency(self.rows[one.places[0]]))[:_STORIES]:
             self._take(story)
         if not self.stories and self.rows:
             return self._cut()
@@ -338,17 +340,14 @@ class _Screen:
     def _steps(
         self, story: _Story, rows: Sequence[Row], *, named: bool, is_brief: bool
     ) -> list[list[str]]:  # fmt: skip
-        label = (
-            f"do {_numbers(story.places)}"
-            if named and (not (story.titled or story.detail >= _HEADS) or len(rows) > 1)
-            else "do"
-        )
-        moments, said = self.moments.block(), self._said_before(story)
+        is_titled = (story.titled or story.detail >= _HEADS) and len(rows) == 1
+        label = "do" if is_titled or not named else f"do {_numbers(story.places)}"
         return list(
             _each_step(
-                rows, moments, self.sheet, label=label, is_brief=is_brief, said=said, among_others=bool(story.others)
+                rows, self.moments.block(), self.sheet, label=label, is_brief=is_brief, said=self._said_before(story),
+                among_others=bool(story.others),
             )
-        )
+        )  # fmt: skip
 
     def _said_before(self, story: _Story) -> set[str]:
         before = (one for one in self.stories if one.detail >= _BRIEF and one.places < story.places)
@@ -357,7 +356,7 @@ class _Screen:
 
     def _cut(self) -> list[str]:
         """Return the lines with some of what is to do for the most urgent incident, and how to see more."""
-        place = min((place for place in range(len(self.rows))), key=lambda one: _urgency(self.rows[one]))
+        place = min(range(len(self.rows)), key=lambda one: _urgency(self.rows[one]))
         row, named = self.rows[place], len(self.rows) > 1
         lines, story = self._table([place]), _Story([place], _BRIEF)
         above = ["", *chain(*self._above(story, [row], named=named))]
@@ -386,6 +385,8 @@ _CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate"})
 _TITLED: Final = frozenset({"records-lost", "records-unreadable"})  # whose titles say since when, and how
 
 _BESIDE: Final = 8  # incidents that one plan ends
+
+_STORIES: Final = 8  # for which there may be room
 
 
 def _numbers(places: Sequence[int]) -> str:

@@ -589,7 +589,7 @@ def _look_first(tables: ClusterTables, loss: Loss) -> Step:
     at = _ranges_of(loss.places).lower()
     return Step(
         f"Look first on the disk of {_broker(tables, loss)}: a copy that was made while it ran may lack a file. If"
-        f" segments of {loss.place} with {at} are there, nothing is lost: copy again."
+        f" segments of {loss.place} with {at} are there, they are not lost: copy again."
     )
 
 

@@ -284,7 +284,9 @@ PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-
 # file of the first line is there, and where no transaction begins the broker refuses the abort.
 SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
 SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
-CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}; if not, {stop}."
+CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}{idle}; if not, {stop}."
+# Data of the next transaction there would be ended, too: its start offset is still that of the first.
+IDLE: Final = ", and {id} not Ongoing there (describe --transactional-id)"
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}."
 END_TOO: Final = (
     "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}."
@@ -299,11 +301,11 @@ ASK: Final = (
 ASK_TOO: Final = "Ask the same of producer {producer} in {place}: it hangs there if that is still {first}."
 SAVE_FIRST: Final = "If it hangs, save {records} of {who}: this loses nothing."
 LOOK_DECIDED: Final = (
-    "Look at the state of {who}. PrepareCommit: the coordinator still sends the marker, leave it alone. Any other: go"
-    " on, it is done with this transaction."
+    "Look at the state of {who}. PrepareCommit, or Ongoing with this partition: a marker comes that ends it, leave it"
+    " alone. Any other: go on."
 )
 LOOK: Final = (
-    "Look at the state of {who}. Ongoing, PrepareCommit or PrepareAbort: the coordinator still ends it, leave it alone."
+    "Look at the state of {who}. Ongoing, PrepareCommit or PrepareAbort: a marker comes that ends it, leave it alone."
     " Any other: go on."
 )
 UNLESS: Final = (
@@ -311,7 +313,7 @@ UNLESS: Final = (
     " records. Go on when it is CompleteCommit or CompleteAbort."
 )
 END_ONLY: Final = (
-    "If it hangs, end it with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed"
+    "If it hangs{idle}, end it with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed"
     " consumers then skip {records}."
 )
 END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
@@ -370,7 +372,7 @@ def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False
             continue
         checked = one.place
         stop = "stop" if alone else "leave out the next step"
-        steps.append(Step.running(CHECK.format(**facts, stop=stop), PRODUCERS, *of_place).to("check"))
+        steps.append(Step.running(CHECK.format(**facts, stop=stop, idle=_idle(one)), PRODUCERS, *of_place).to("check"))
         steps.append(Step.running(end, *abort).to("end"))
     if len(every) > EVENTS:
         steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
@@ -394,7 +396,8 @@ def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
         who = listed(dict.fromkeys(one.who for one in every))
         steps.append(Step.saving(SAVE_FIRST.format(records=records, who=who)))
         look = list(_look(every)) or list(_unless(tables, every[0]))
-        end = END_ONLY.format(which=" or ".join(ends), records=records)
+        idle = "" if look else _idle(every[0])
+        end = END_ONLY.format(which=" or ".join(ends), records=records, idle=idle)
         steps += [*look, Step(end).to("end"), *_again(tables, every, "Then ")]
     return [*steps, OR_COPY_AGAIN]
 
@@ -409,6 +412,11 @@ def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[t
         "partition": row["partition"], "later": _later(tables, one),
     }  # fmt: skip
     return facts, (("--topic", row["topic"]), ("--partition", row["partition"]))
+
+
+def _idle(one: Open) -> str:
+    name = one.row["transactional_id"]
+    return "" if name is None else IDLE.format(id=name)
 
 
 def _look(every: Sequence[Open]) -> Iterator[Step]:

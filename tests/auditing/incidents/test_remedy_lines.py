@@ -550,7 +550,7 @@ def test_the_runbook_has_the_plan_that_is_printed() -> None:
     runbook = " ".join((FIXTURES.parent / "docs" / "runbook.md").read_text().split())
     facts = {
         "records": "3 records", "who": "producer 7", "producer": 7, "first": 4, "at": "offsets 4-6",
-        "place": "orders-0", "stop": "stop",
+        "place": "orders-0", "stop": "stop", "idle": "",
     }  # fmt: skip
 
     steps = [f"{number}. {text.format_map(facts)}" for number, text in enumerate((SAVE, CHECK, END, VERIFY), 1)]

@@ -17,7 +17,7 @@ from kafkalog.zone import UTC
 from kafkalog_cli.commands.explain import _explained
 from kafkalog_cli.render.overview import LINES, Overview, Sheet, TimesOfDay, alike, cut
 from kafkalog_cli.render.people import PAPER
-from kafkalog_cli.render.report_forms import report_of, write_report
+from kafkalog_cli.render.report_forms import _Screen, report_of, write_report
 from kafkalog_cli.render.showing import Told
 from official import CORPUS, FIXTURES, cases, with_corpus
 
@@ -92,6 +92,37 @@ def test_steps_come_before_titles_and_titles_before_proof() -> None:
     assert "    proof " not in told_at[60]
     assert all("Save 2 committed" in text for text in told_at.values())
     assert all(Sheet(width).rows(text.splitlines()) <= LINES for width, text in told_at.items())
+
+
+def test_what_there_is_no_room_for_is_named() -> None:
+    """Incidents that the told steps would end, too; and what was said for one incident is not said for the next."""
+    hanging = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
+    told_at = {width: shown(told(hanging), Sheet(width, wraps=False)) for width in (92, 100)}
+
+    assert "… 3 in the same way, not in these lines: --incident 3" in told_at[92]
+    assert "in the same way" not in told_at[100]
+    assert "Save all that hangs, 5 records of 2 transactions among it" in told_at[92]
+    assert shown(told(TORN), Sheet(100, wraps=False)).count("Find out who sent the foreign marker") == 1
+
+
+def test_what_stops_consumers_has_room_first() -> None:
+    """A repair downstream waits; the numbers are those of the list."""
+    steps = [{"text": f"Step {number}.", "command": None, "kind": None} for number in range(4)]
+    rest = dict.fromkeys(("until_ms", "since_clock", "kept_in", "consumers", "events"))
+    rest["id"] = "0"
+    torn = row(kind="transaction-torn", title="Torn.", next_steps=[*steps, steps[0]], **rest)
+    stops = row(title="Stops.", next_steps=steps, **rest)
+    lines = _Screen([torn, stops], (), "", 8, TimesOfDay(UTC), Sheet(100, wraps=False)).fill()
+
+    assert [line[:10] for line in lines if "do " in line] == ["   do 2 1."]
+
+
+def test_an_alternative_is_left_out_first() -> None:
+    """Before steps are shortened; `--incident` has it."""
+    fork = sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
+
+    assert "Or let broker 2 lead again" not in shown(told(*fork), Sheet(100, wraps=False))
+    assert "Or let broker 2 lead again" in shown(told(*fork), Sheet(100, wraps=False), full=True)
 
 
 def test_an_incident_is_named_by_its_number_or_its_id() -> None:
