@@ -453,9 +453,10 @@ def _lead_again(tables: ClusterTables, there: Elected, copy: LostCopy) -> Iterat
     ends = [row["log_end_offset"] for row in tables.replicas.get(there.place, ()) if row["node_id"] == leader]
     if not ends or replicas != {leader, copy.node_id}:
         return
-    new = offset_range(copy.first_offset, ends[0] - 1) if ends[0] > copy.first_offset else "nothing"
+    gives_up = f"gives up {offset_range(copy.first_offset, ends[0] - 1)} of broker {leader}"
+    price = gives_up if ends[0] > copy.first_offset else "loses nothing that these files have"
     yield Step(
-        f"Or let {copy.holder} lead again instead of all this, which gives up {new} of broker {leader}: stop broker"
+        f"Or let {copy.holder} lead again instead of all this, which {price}: stop broker"
         f" {leader} before {copy.holder} starts, then run kafka-leader-election.sh --election-type unclean. The"
         f" transactions of {copy.holder} have their markers then."
     )

@@ -377,7 +377,7 @@ def test_steps_that_are_not_shown_are_counted() -> None:
     )
 
     assert len(lines) < 120
-    assert f"… {len(row['next_steps']) * 10 - 8} more steps: --incident {row['id']}" in [
+    assert f"… {len(row['next_steps']) * 10 - 12} more steps: --incident {row['id']}" in [
         line.lstrip() for line in lines
     ]
 
