@@ -212,8 +212,8 @@ def _behind(some: Sequence[Row]) -> str:
         said = f"{lost_said(some)} {how}" if sum(lost) else ""
     else:
         said = many(records, "record") if any(row["records"] is not None for row in some) else ""
-        if len(some) == 1 and 0 < waits <= records:
-            said, waiting = f"{said} wait{'s' * (records == 1)}, nothing behind", ""
+        if waits and records:
+            said, waiting = "", f"{waiting}, {'all' if waits <= records else f'{records:,}'} its own"
     return " · ".join(filter(None, (said, waiting, _groups(some))))
 
 

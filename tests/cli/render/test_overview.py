@@ -70,11 +70,11 @@ def test_each_incident_has_a_line_before_one_is_told() -> None:
         " 1 ERROR   records unreadable (damaged bytes) · tickets-tickets.26-2 offsets 13-18 ·"
         " by sensors-orders.60-2 (producer 2) · 6 records unreadable",
         " 2 ERROR   consumers stopped (producer unknown) · clicks-coupons.10-1 offsets 0-1 · since between 08:55:16 and"
-        " 08:55:18 · by producer 3 · 2 records · 12 offsets wait",
+        " 08:55:18 · by producer 3 · 12 offsets wait, 2 its own",
         " 3 ERROR   consumers stopped (data after marker) · tickets-tickets.26-0 offsets 4-6 · since about 08:55:18"
-        " · by payments-trades.85-0 (producer 0) · 3 records · 10 offsets wait",
+        " · by payments-trades.85-0 (producer 0) · 10 offsets wait, 3 its own",
         " 4 ERROR   consumers stopped (data after marker) · tickets-tickets.26-1 offset 21 · since about 08:55:18"
-        " · by stock-trades.56-1 (producer 1) · 1 record · 19 offsets wait",
+        " · by stock-trades.56-1 (producer 1) · 19 offsets wait, 1 its own",
     ]
     assert len(re.findall("2026-11-21", "\n".join(lines))) == 1
     assert [line[:8] for line in lines if " do " in line[:8]] == ["     do ", " do 2-4 "]
