@@ -15,8 +15,8 @@ SAVE_ALL: Final = "Save {records} of {transactions}: this loses nothing."
 SAVE_AMONG: Final = "Save all that hangs, {records} of {transactions} among it: this loses nothing."
 SAVE_ASKED: Final = "If one hangs, save {records} of {transactions}: this loses nothing."
 CHECK_ALL: Final = (
-    "Check CurrentTransactionStartOffset: {each}. Leave alone what differs, or whose id is Ongoing there (describe"
-    " --transactional-id)."
+    "Check CurrentTransactionStartOffset: {each}. Leave alone what differs, or what describe --transactional-id lists"
+    " for its id."
 )
 END_ALL: Final = "End them: read_committed consumers then skip {records}."
 ASK_ALL: Final = (
@@ -24,8 +24,8 @@ ASK_ALL: Final = (
     " CurrentTransactionStartOffset is still {each}; else it has ended, leave it alone."
 )
 END_ASKED: Final = (
-    "End what hangs, its id not Ongoing there, with kafka-transactions.sh --bootstrap-server HOST:PORT abort and its"
-    " line here: consumers then skip its records."
+    "End what hangs, unless describe --transactional-id lists it: kafka-transactions.sh --bootstrap-server HOST:PORT"
+    " abort and its line. Consumers then skip its records."
 )
 
 _SHOWN: Final = 3  # transactions whose partitions the lines of commands show well enough

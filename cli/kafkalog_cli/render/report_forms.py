@@ -257,8 +257,9 @@ class _Screen:
     def fill(self) -> list[str]:
         """Return the lines with as much as fits."""
         every = [_Story(places) for places in ended_alike(self.rows) if any(map(self._has_steps, places))]
-        for story in sorted(every, key=lambda one: _urgency(self.rows[one.places[0]]))[:_STORIES]:
-            self._take(story)
+        urgent = sorted(every, key=lambda one: _urgency(self.rows[one.places[0]]))[:_STORIES]
+        for number, story in enumerate(urgent, 1):
+            self._take(story, others=len(urgent) - number)
         if not self.stories and self.rows:
             return self._cut()
         forms = [_labels(self.also, self.sheet), *(self._also(some) for some in (_shortly(self.also), self.also))]
@@ -272,15 +273,18 @@ class _Screen:
     def _has_steps(self, place: int) -> bool:
         return bool(self.rows[place]["next_steps"])
 
-    def _take(self, story: _Story) -> None:
-        """Take a story in brief, or as many of its incidents as there is room for; of a later one its first step."""
+    def _take(self, story: _Story, *, others: int) -> None:
+        """Take a story in brief, or as many of its incidents as there is room for; of a later one its first step.
+
+        Where it is of several incidents there is some room for each of the `others`.
+        """
         places = story.places
         details = (_BRIEF, _FIRST, _ASK) if self.stories else (_BRIEF,)
         self.stories.append(story)
         for number in range(min(len(places), _BESIDE), 0, -1):
             for story.detail in details:
                 story.places, story.others = places[:number], places[number:]
-                if self.fits():
+                if self.fits(spare=others * _LEAST if number > 1 else 0):
                     story.titled = self.rows[places[0]]["kind"] in _TITLED
                     story.titled = story.titled and self.fits()
                     return
@@ -374,19 +378,21 @@ class _Screen:
 def _urgency(row: Row) -> int:
     """Return the rank of an incident for what room there is: what a repair downstream mends can wait for others.
 
-    One that only may stop consumers goes before neither.
+    So can records that are unreadable already. One that only may stop consumers goes before neither.
     """
     stops = row["kind"] == "consumers-stopped" and row["severity"] == "error"
     return 0 if stops or row["kind"] not in _CAN_WAIT else 1
 
 
-_CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate"})
+_CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate", "records-unreadable"})
 
 _TITLED: Final = frozenset({"records-lost", "records-unreadable"})  # whose titles say since when, and how
 
 _BESIDE: Final = 8  # incidents that one plan ends
 
 _STORIES: Final = 8  # for which there may be room
+
+_LEAST: Final = 2  # rows: a first step, and that there are more
 
 
 def _numbers(places: Sequence[int]) -> str:

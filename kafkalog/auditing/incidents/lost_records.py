@@ -544,9 +544,9 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     if first.cause in _DOWN:
         steps += [_look_first(tables, loss) for loss in together[:SHOWN] if _may_be_elsewhere(tables, loss)]
         text = (
-            f"If {_broker(tables, first)} runs, stop it now, an outage of all that it leads, and leave it down: it"
-            f" {_DOWN[first.cause]} and gives the lost offsets to new records. Copy its directory: it may have what"
-            " these files lack."
+            f"If {'they are not, and ' * bool(steps)}{_broker(tables, first)} runs, stop it now, an outage of all that"
+            f" it leads, and leave it down: it {_DOWN[first.cause]} and gives the lost offsets to new records. Copy its"
+            " directory: it may have what these files lack."
         )
         steps.append(Step(text))
     elif first.cause == "missing-offsets" and is_proved(incident.certainty):

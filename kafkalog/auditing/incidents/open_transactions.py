@@ -286,7 +286,7 @@ SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
 SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}{idle}; if not, {stop}."
 # Data of the next transaction there would be ended, too: its start offset is still that of the first.
-IDLE: Final = ", and {id} not Ongoing there (describe --transactional-id)"
+IDLE: Final = ", and that describe --transactional-id {id} does not list the partition"
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}."
 END_TOO: Final = (
     "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}."
@@ -335,7 +335,9 @@ STILL_OPEN: Final = (
 )
 ABORTED_THEM: Final = "Do not write {the records} of {who} again: it aborted their transaction at {time}."
 DISCARDED: Final = "Do not write {the records} of {who} again: {were} to be aborted."
-NO_OWNER: Final = "No file says whose {the records} of {who} are, or whether {were} committed: look at what was saved."
+NO_OWNER: Final = (
+    "No file says whose {the records} of {who} are, or whether {were} committed: ask who writes to {topic}."
+)
 UNKNOWN: Final = "Ask the owner of {who} whether to write {the records} again: no file says."
 
 
@@ -494,7 +496,15 @@ def _again(tables: ClusterTables, every: Sequence[Open], before: str = "") -> It
         one, words, said = some[0]
         who = one.row["transactional_id"] or one.who
         the = f"the {many(records, 'record')}"
-        facts = {"who": who, "the records": the, "The records": capital(the), "them": them, "were": were, **said}
+        facts = {
+            "who": who,
+            "topic": one.row["topic"],
+            "the records": the,
+            "The records": capital(the),
+            "them": them,
+            "were": were,
+            **said,
+        }
         text = words.format_map(facts)
         yield Step(f"{before}{text[0].lower()}{text[1:]}" if before else text).to("again")
 

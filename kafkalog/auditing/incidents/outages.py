@@ -23,7 +23,8 @@ from kafkalog.quantities import by_number, iso, listed, many, offset_range
 __all__ = ["Outage", "outages", "without_broker", "without_leader"]
 
 _WORDS: Final = Words(
-    "{what} {where} {have} had no leader since {since}{led}.{offline}{torn}{waits}{coordinated}{needed}",
+    "{what} {where} {have} had no leader since {since}{led}. Nobody can read or write {them}.{offline}{torn}{waits}"
+    "{coordinated}{needed}",
     "Nobody can read or write a partition without a leader.{stop}",
     "Nobody can read or write a partition without a leader.",
 )
@@ -81,6 +82,7 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
         _WORDS,
         what="Partition" if is_one else "Partitions",
         have="has" if is_one else "have",
+        them="it" if is_one else "them",
         since="the metadata log begins" if incident.since is None else iso(incident.since.time),
         led="" if leader is None else f": broker {leader} had led {'it' if is_one else 'them'}",
         waits=_waits(incident, elsewhere),
