@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 from kafkalog.escape import command_line
 from kafkalog.few_of_many import grouped
 from kafkalog.quantities import iso, listed, many
+from kafkalog.tables.words import OF_OPEN
 
 __all__ = ["PlanStep", "ended_alike", "plan_of"]
 
@@ -29,6 +30,8 @@ END_ASKED: Final = (
 )
 
 _SHOWN: Final = 3  # transactions whose partitions the lines of commands show well enough
+
+_HANGING: Final = frozenset(cause for cause, words in OF_OPEN.items() if words.in_title)  # whose outcome is hanging
 
 _OPTIONAL: Final = frozenset({"save", "look", "again"})  # steps that not each of the incidents ended alike has
 
@@ -55,15 +58,15 @@ def _shape(row: Row) -> tuple[str, ...] | None:
     The transactions of each are ended alike, or their steps have the same words.
     """
     steps, parts = row["next_steps"] or (), row.get("parts") or ()
-    kinds = {step.get("kind") for step in steps}
+    kinds, of_cluster = {step.get("kind") for step in steps}, (row["severity"], str(row["cluster_id"]))
     if "end" not in kinds:
-        return (row["severity"], *(step["text"] for step in steps)) if steps else None
+        return (*of_cluster, *(step["text"] for step in steps)) if steps else None
     if "ask" in kinds:
         is_alike = all(part.get("hangs_after_ms") is not None for part in parts)  # as two-phase commit has not
     else:  # what was decided has words of its own
         is_alike = all(part["fate"] in ("none", "open", "unknown") for part in parts)
     words = (step.get("kind") or step["text"] for step in steps if step.get("kind") not in _OPTIONAL)
-    return (row["severity"], row["kind"], *dict.fromkeys(words)) if parts and is_alike else None
+    return (*of_cluster, row["kind"], *dict.fromkeys(words)) if parts and is_alike else None
 
 
 def plan_of(rows: Sequence[Row], *, among_others: bool = False) -> list[PlanStep]:
@@ -100,7 +103,7 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
             if kind == "end" and asked:  # no line that ends it: most that may hang do not
                 commands = tuple(map(_which, parts))
             text = texts[kind].format_map(facts) if ended and kind in texts else said
-            is_all = ended and kind == "save" and rows[0]["kind"] == "consumers-stopped"
+            is_all = ended and kind == "save" and all(row["cause"] in _HANGING for row in rows)
             yield PlanStep(text, tuple(_all_that_hangs(rows)) if is_all else commands, kind)
 
 

@@ -55,12 +55,18 @@ def test_one_line_saves_what_each_of_theirs_does() -> None:
     assert [len(one) for one in each] == [2, 3, 1]
 
 
+def test_what_is_not_hanging_is_saved_incident_by_incident() -> None:
+    """That outcome would not find it."""
+    rows = [{**row, "cause": "overdue"} for row in rows_of(HANGING) if row["kind"] == "consumers-stopped"]
+    assert len(plan_of(rows)[0].commands) == len(rows) == 3
+
+
 def made(*steps: tuple[str | None, str, str | None], **cells: Any) -> dict[str, Any]:
     """An incident with these steps."""
     part = {"topic": "t", "partition": 0, "first_offset": 3, "producer_id": 7, "records": 2, "fate": "open"}
     named = [dict(zip(("kind", "text", "command"), step, strict=True)) for step in steps]
     return {
-        "id": "0", "kind": "consumers-stopped", "severity": "error", "parts": [{**part, "hangs_after_ms": 1}],
+        "id": "0", "kind": "consumers-stopped", "cause": "data-after-marker", "severity": "error", "cluster_id": None, "parts": [{**part, "hangs_after_ms": 1}],
         "next_steps": named, **cells,
     }  # fmt: skip
 
@@ -76,6 +82,7 @@ END: Final = ("save", "Save.", "save"), ("check", "Check.", "check"), ("end", "E
         (made(*ASK), made(*ASK), True),
         (made(*ASK), made(*END), False),
         (made(*END), made(*END, severity="warning"), False),
+        (made(*END), made(*END, cluster_id="another"), False),
         (made(*END), made(*END, ("again", "Write it again.", None)), True),
         (made(*END), made(*END, (None, "Read the old leader.", "read")), False),
         (made((None, "Look.", "a")), made((None, "Look.", "b")), True),

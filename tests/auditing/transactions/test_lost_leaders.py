@@ -128,7 +128,9 @@ def test_an_outage_is_said_first_and_fails_the_command(tmp_path: Path) -> None:
         "consumers-stopped", "leader-lost", "error", "proved"
     )  # fmt: skip
     assert incident["since_ms"] == TIME + 5000
-    assert incident["title"].endswith(": broker 2 had led it. Nobody can read or write it. The inputs lack the directory of broker 2.")
+    assert incident["title"].endswith(
+        ": broker 2 had led it. Nobody can read or write it. The inputs lack the directory of broker 2."
+    )
     assert [step["text"] for step in incident["next_steps"]][-2:] == [
         "Give orders-0 a leader: start broker 2, which led it; that loses nothing.",
         "If broker 2 is lost for good, so are all records of orders-0: it has the only replicas.",
