@@ -110,7 +110,8 @@ def test_what_stops_consumers_has_room_first() -> None:
     steps = [{"text": f"Step {number}.", "command": None, "kind": None} for number in range(4)]
     rest = dict.fromkeys(("until_ms", "since_clock", "kept_in", "consumers", "events"))
     rest |= {"id": "0", "cluster_id": None}
-    torn = row(kind="transaction-torn", title="Torn.", next_steps=[*steps, steps[0]], **rest)
+    mended = [{**step, "text": f"Mend {number}."} for number, step in enumerate(steps)]
+    torn = row(kind="transaction-torn", title="Torn.", next_steps=mended, **rest)
     stops = row(title="Stops.", next_steps=steps, **rest)
     lines = _Screen([torn, stops], (), "", 8, TimesOfDay(UTC), Sheet(100, wraps=False)).fill()
 
