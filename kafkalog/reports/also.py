@@ -60,14 +60,19 @@ def also(source: AuditSource, incidents: Sequence[Row], counts: Counted, logs: s
         if row["log_start_offset"] > 0 and row["log"] in logs
     }
     told: dict[str, set[str]] = {}
+    held: dict[str, set[str]] = {}  # the partitions of incidents, by id
     for row in incidents:
         fates = {part["fate"] for part in row.get("parts") or ()} or {"none"}
         for name in row["transactional_ids"] or () if row["kind"] not in INFORMATIVE else ():
             told.setdefault(name, set()).update(fates, {row["cause"]} & {"overdue"})
+            held.setdefault(name, set()).update(map(str, row["partitions"] or ()))
     leaderless = {name for row in incidents if row["cause"] == "leader-lost" for name in row["partitions"] or ()}
     kinds = (
         list(_aborted(incidents, counts, here)),
-        [_open(one, ends, starts, told, leaderless) for one in sorted(counts.opened, key=lambda one: one.began_ms)],
+        [
+            _open(one, ends, starts, told, held, leaderless)
+            for one in sorted(counts.opened, key=lambda one: one.began_ms)
+        ],
         list(_waiting(source, counts)),
         list(_log_starts(source, logs, about)),
         list(_noted(source)),
@@ -208,19 +213,22 @@ def _its_records(row: Row, here: Collection[str] | None) -> str:
 
 def _open(
     one: OpenTransaction, ends: int | None, starts: Mapping[tuple[str, int], int], told: Mapping[str, set[str]],
-    leaderless: Collection[str],
+    held: Mapping[str, set[str]], leaderless: Collection[str],
 ) -> Line:  # fmt: skip
     """Say where a transaction is open, since when, and whether that is normal.
 
-    `told` are the ids in incidents, with what was decided there, and which are overdue.
+    `told` are the ids in incidents, with what was decided there, and which are overdue; `held` are their partitions.
     """
     who = one.name if one.name is not None else f"producer {one.producer_id}"
     fates = told.get(one.name or "", set())
-    newer = ""
-    if fates:  # what was decided is no part of what is open now, so it can be ended alone
-        newer = "; ending its older one does not touch it" if fates <= {"committed", "aborted"} else ""
+    newer, places = (
+        "",
+        list(dict.fromkeys(f"{topic}-{partition}" for topic, partition in (part.place for part in one.data))),
+    )
+    if fates:  # what was decided is no part of what is open now; in one partition an abort ends both
+        is_apart = fates <= {"committed", "aborted"} and held[one.name or ""].isdisjoint(places)
+        newer = "; ending its older one does not touch it" if is_apart else ""
         who = f"{who} (its newest transaction)" if one.since_ms is not None else f"a newer one of {who}"
-    places = list(dict.fromkeys(f"{topic}-{partition}" for topic, partition in (part.place for part in one.data)))
     shortest = f"{who} in {listed(places, len(places))}" if places else who
     where = ", ".join(_extent(one, part, starts.get(part.place, 0)) for part in one.data[:_NAMES])
     if len(one.data) > _NAMES:

@@ -33,6 +33,8 @@ _SHOWN: Final = 3  # transactions whose partitions the lines of commands show we
 
 _HANGING: Final = frozenset(cause for cause, words in OF_OPEN.items() if words.in_title)  # whose outcome is hanging
 
+_WITH_LINE: Final = frozenset({"save", "check", "ask"})
+
 _OPTIONAL: Final = frozenset({"save", "look", "again"})  # steps that not each of the incidents ended alike has
 
 Row = Mapping[str, Any]
@@ -65,8 +67,9 @@ def _shape(row: Row) -> tuple[str, ...] | None:
         is_alike = all(part.get("hangs_after_ms") is not None for part in parts)  # as two-phase commit has not
     else:  # what was decided has words of its own
         is_alike = all(part["fate"] in ("none", "open", "unknown") for part in parts)
+    is_shown = all(step["command"] for step in steps if step.get("kind") in _WITH_LINE)  # its text says why not, else
     words = (step.get("kind") or step["text"] for step in steps if step.get("kind") not in _OPTIONAL)
-    return (*of_cluster, row["kind"], *dict.fromkeys(words)) if parts and is_alike else None
+    return (*of_cluster, row["kind"], *dict.fromkeys(words)) if parts and is_alike and is_shown else None
 
 
 def plan_of(rows: Sequence[Row], *, among_others: bool = False) -> list[PlanStep]:

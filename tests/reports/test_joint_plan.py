@@ -83,6 +83,7 @@ END: Final = ("save", "Save.", "save"), ("check", "Check.", "check"), ("end", "E
         (made(*ASK), made(*END), False),
         (made(*END), made(*END, severity="warning"), False),
         (made(*END), made(*END, cluster_id="another"), False),
+        (made(*END), made(*END[:1], ("check", "The line is not shown.", None), *END[2:]), False),
         (made(*END), made(*END, ("again", "Write it again.", None)), True),
         (made(*END), made(*END, (None, "Read the old leader.", "read")), False),
         (made((None, "Look.", "a")), made((None, "Look.", "b")), True),
