@@ -17,7 +17,10 @@ from compare import show
 from first_words import Fact, deleted_by_request, facts
 from invoke import in_full, kafkalog
 from kafkalog.auditing.pipeline import audit
+from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.reports import screen_of, source_of
+from kafkalog.reports.also import _open
+from kafkalog.reports.counted import OpenData, OpenTransaction
 
 OTHERS = [official.CORPUS.with_name(name) for name in ("corpus-space", "corpus-tiered")]
 
@@ -205,3 +208,12 @@ def test_two_equal_directories_of_one_partition_do_not_differ(tmp_path: Path) ->
         assert ended.text.startswith(
             "DAMAGED  one broker has two directories of the same partition in parcels-riders.94-0"
         )
+
+
+@pytest.mark.parametrize(("partition", "is_apart"), [(1, True), (0, False)])
+def test_an_abort_ends_all_that_is_open_in_a_partition(partition: int, is_apart: bool) -> None:
+    """A newer transaction of the id there goes with the older one; one in another partition does not."""
+    data = OpenData(TopicPartition("t", partition), 1, 3, 4, 2, 1000)
+    line = _open(OpenTransaction("x", 7, 1, 1000, 60_000, [data]), 2000, {}, {"x": {"committed"}}, {"x": {"t-0"}}, ())
+
+    assert ("ending its older one does not touch it" in line.text) is is_apart
