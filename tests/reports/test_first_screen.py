@@ -179,7 +179,7 @@ def test_what_an_incident_calls_overdue_is_not_normal() -> None:
 
 
 def test_one_line_says_what_is_to_be_done_of_all_that_was_aborted() -> None:
-    """A timeout below Kafka's default is told with it."""
+    """The line of a timeout below Kafka's default names that default."""
     found = screen_of(source_of(audit([str(official.FIXTURES / "k4-d-fencing-tv2-400" / "data")])))
 
     assert [line.label for line in found.also] == ["fenced", "fenced", "to do"]

@@ -62,8 +62,6 @@ _STEP: Final = 8  # before a step
 
 _TITLE: Final = 10  # before what follows the first line of a title
 
-_FEW: Final = 5  # rows of what else happened that are better one line: two of them are no more than a heading
-
 _EVENTS: Final = 8  # of an incident: the first and the last ones
 
 _MOST_NAMES: Final = 8
@@ -206,7 +204,7 @@ def _listed(
 
 @dataclass(slots=True)
 class _Story:
-    """Incidents that one plan ends, by their `places`, and how much is told of them: nothing, their steps, or more.
+    """Incidents that one plan ends, by their `places`, and how much the screen shows: nothing, their steps, or more.
 
     `others` are those for which there is no room. One that is `titled` has its title before other stories have steps.
     """
@@ -217,7 +215,7 @@ class _Story:
     titled: bool = False
 
 
-_ASK, _FIRST, _BRIEF, _PLAN, _HEADS, _FACTS, _PROOF = range(1, 8)  # how much is told of a story
+_ASK, _FIRST, _BRIEF, _PLAN, _HEADS, _FACTS, _PROOF = range(1, 8)  # how much the screen shows of a story
 
 
 @dataclass(slots=True)

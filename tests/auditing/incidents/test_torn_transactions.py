@@ -1,4 +1,4 @@
-"""What is told of a transaction that a marker of no coordinator ended: whose hand it was, and what became of the rest."""
+"""Transactions that a marker of no coordinator ended: who may have sent it, and how their other partitions ended."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_what_the_next_decision_ended_is_no_half(tmp_path: Path) -> None:
 
 
 def test_what_another_foreign_marker_ended_is_no_half(tmp_path: Path) -> None:
-    """Both are aborted, and both are told."""
+    """Both were aborted, and the title names both partitions."""
     [one] = told(tmp_path, committed(2000), t_0=[data(0), marker(1, 1500), data(2), marker(3, 2500)])
 
     assert "cut it in two" not in one.title
@@ -92,7 +92,7 @@ def test_what_another_foreign_marker_ended_is_no_half(tmp_path: Path) -> None:
 
 
 def test_two_partitions_of_one_decision_are_one_transaction(tmp_path: Path) -> None:
-    """It is one incident; what is in a third one, which has the right marker, is told beside it."""
+    """The two are one incident, and its title says that a third partition has the right marker."""
     logs = {f"t_{number}": [data(0), marker(1, 1500)] for number in range(2)}
     [one] = told(
         tmp_path, committed(2000, partitions=3), **logs, t_2=[data(0), data(1), marker(2, 2500, "commit")]
