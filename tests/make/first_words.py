@@ -59,7 +59,9 @@ def _of_brokers(truth: dict[str, Any]) -> Iterator[Fact]:
     for place, one in sorted(offsets.items()):
         stable = one.get("last_stable_offset", one.get("last_stable"))
         if stable is not None and stable < one["latest"]:
-            yield Fact("", (f"{place} at {stable}", f"offset {stable} of {place}", f"{place} at offset {stable}"))
+            of_title = f"at offset {stable} lost its COMMIT marker"  # of the only partition there
+            said = (f"{place} at {stable}", f"offset {stable} of {place}", f"{place} at offset {stable}", of_title)
+            yield Fact("", said)
     for one in truth.get("writes_without_coordinator") or ():
         if one["outcome"] == "hanging" and not _is_ended(truth, one):
             yield Fact("", (f"{one['partition']}, offset", f"{one['partition']} at offset"))

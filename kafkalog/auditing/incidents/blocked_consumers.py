@@ -45,7 +45,7 @@ from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import age, iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
-__all__ = ["LATE_MS", "Blocked", "blocked", "describe", "let_end", "not_given", "stable_offsets", "stopped"]
+__all__ = ["LATE_MS", "Blocked", "blocked", "describe", "let_end", "not_given", "stable_offsets", "stopped", "wait"]
 
 _LET_END: Final = (
     "Let the coordinator end {it}: {decided}{pending}. The coordinator sends the marker again until the partition's"
@@ -339,18 +339,19 @@ def _waits(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, tup
 def _stop(every: list[Open], at: dict[TopicPartition, tuple[int, int]], *, is_named: bool) -> str:
     """Say where read_committed consumers stop, and how much waits there; the title may have the only partition."""
     lines = [
-        f"offset {first}{'' if is_named and len(at) == 1 else f' of {place}'} ({_wait(every, place, waits)})"
+        f"offset {first}{'' if is_named and len(at) == 1 else f' of {place}'} ({wait(every, place, waits)})"
         for place, (first, waits) in at.items()
     ]
     more = f"; and in {len(lines) - EVENTS} more" if len(lines) > EVENTS else ""
     return f"{STOPS} {'; '.join(lines[:EVENTS])}{more}."
 
 
-def _wait(every: list[Open], place: TopicPartition, waits: int) -> str:
-    """Say how many offsets wait in a partition, and whether others than those of the transactions do."""
-    own = sum(one.row["records"] or 0 for one in every if one.place == place)
-    is_all = ", all its own" if waits <= own else ""
-    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}{is_all}"
+def wait(every: Sequence[Open], place: TopicPartition, waits: int) -> str:
+    """Say how many offsets wait in a partition, and how many of them are the transactions' own records."""
+    here = [one.row["records"] or 0 for one in every if one.place == place]
+    own, whose = sum(here), "its" if len(here) == 1 else "their"
+    of_them = f", {'all' if waits <= own else f'{own:,}'} {whose} own" if own else ""
+    return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}{of_them}"
 
 
 def _words(incident: Incident, every: list[Open]) -> str:
@@ -403,7 +404,7 @@ def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
     """Say where consumers stop, how much waits, since when, and since when a decided marker is missing."""
     verb = "may stop" if not is_proved(incident.certainty) else "stops" if is_one else "stop"
     waits = incident.offsets_waiting
-    behind = "" if waits is None else f" ({_wait(every, every[0].place, waits)})"
+    behind = "" if waits is None else f" ({wait(every, every[0].place, waits)})"
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}{behind}"
     opened = Since.earliest(one.since for one in every if one.since is not None)
     began = "" if opened is None else f" since {opened.words}"

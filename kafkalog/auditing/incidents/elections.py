@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from kafkalog.auditing.incidents.blocked_consumers import describe
+from kafkalog.auditing.incidents.blocked_consumers import describe, wait
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
@@ -190,37 +190,47 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         _WORDS[cause],
         leader=first and first.leader,
         when=first and iso(first.row["since_ms"]),
-        lost=_lost(incident, together, every) + _given_up(incident, hanging, every),
+        lost=_lost(incident, together, every) + _held_back(incident, hanging, every),
         waits=waits,
     )
     incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
     if any(fork.wanted for fork in every):
-        incident.steps = list(_written_again(incident.steps, are_committed=all(one.is_committed for one in hanging)))
+        incident.steps = list(_written_again(incident.steps, hanging))
     return incident
 
 
-def _given_up(incident: Incident, hanging: Sequence[Open], forks: Sequence[_Fork]) -> str:
-    """Say how many committed records more are given up where decided transactions are ended, and how many in all.
+def _held_back(incident: Incident, hanging: Sequence[Open], forks: Sequence[_Fork]) -> str:
+    """Say which transactions hold consumers back, and how many committed records more are given up to end them.
 
-    Of one, its marker is named where another replica has it.
+    Of one, its marker is named where another replica has it: consumers had got past it before the election.
     """
-    committed = [one.row for one in hanging if one.is_committed and one.is_proved and one.row["records"]]
-    if not committed:
+    if not all(one.is_proved for one in hanging):
         return ""
-    number, first = sum(row["records"] for row in committed), committed[0]
+    committed = [one.row for one in hanging if one.is_committed and one.row["records"]]
+    number = sum(row["records"] for row in committed)
     every = number + incident.lost_by_outcome.get("committed", 0)
-    more = f"up {many(number, 'committed record')} more{f', {every} in all' if every > number else ''}."
-    if len(committed) > 1:
-        return f" Ending the transactions, whose commit had been decided, give {more}"
-    place, at = TopicPartition.of(first), first["first_offset"]
-    whole = ("committed", place, first["producer_id"], at)
-    kept = (one for fork in forks for one in fork.transactions)
-    ends = (one["marker_offset"] for one in kept
-            if (one["state"], TopicPartition.of(one), one["producer_id"], one["first_offset"]) == whole)  # fmt: skip
-    which = f"transaction at offset {at} of {place}"
-    if (marker := next(ends, None)) is not None:
-        return f" The {which} lost its COMMIT marker, at offset {marker}: ending it gives {more}"
-    return f" The commit of the {which} was decided: ending it gives {more}"
+    more = f"{many(number, 'committed record')} more{f', {every} in all' if every > number else ''}"
+    if len(hanging) != 1:
+        return f" Ending the transactions, whose commit had been decided, gives up {more}." if committed else ""
+    one = hanging[0]
+    at, since = one.row["first_offset"], ""
+    lost = ", whose commit was decided," if committed else ""
+    its = one.place, one.row["producer_id"], at
+    for kept in chain.from_iterable(fork.transactions for fork in forks):
+        marker = _MARKERS.get(kept["state"])
+        if marker is not None and (TopicPartition.of(kept), kept["producer_id"], kept["first_offset"]) == its:
+            lost = f" lost its {marker} marker, at offset {kept['marker_offset']}, and"
+            since = " since the election" * (incident.cause == "unclean-election")
+    waits = wait(hanging, one.place, incident.offsets_waiting or 0)
+    price = f": ending it gives up {more}" if committed else ""
+    where = "" if incident.partitions == {one.place} else f" of {one.place}"
+    return (
+        f" The transaction of {one.who} at offset {at}{where}{lost} stops read_committed consumers there{since}"
+        f" ({waits}){price}."
+    )
+
+
+_MARKERS: Final = {"committed": "COMMIT", "aborted": "ABORT"}
 
 
 def _tell(tables: ClusterTables, incident: Incident, there: Elected, forks: Sequence[_Fork]) -> None:
@@ -382,7 +392,7 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Save {copy.holder}'s directory before it starts, unless these files are copies of it: the start truncates"
+            f"Save {copy.holder}'s directory, if these files are no copy: its start truncates"
             f" {offset_range(copy.first_offset, copy.last_offset)}."
         )
         steps.append(Step.copying(text, copy))
@@ -396,12 +406,16 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     return steps
 
 
-def _written_again(steps: Sequence[Step], *, are_committed: bool) -> Iterator[Step]:
+def _written_again(steps: Sequence[Step], hanging: Sequence[Open]) -> Iterator[Step]:
     """Yield the steps of a plan with one that writes again what was saved of the lost offsets, and so committed."""
     at = max(at for at, step in enumerate(steps) if step.kind in ("save", "verify")) + 1
     yield from steps[:at]
-    what = "the .ndjson files have" if are_committed else "was saved of the lost offsets"
-    yield Step(f"Write again what {what}: no Kafka command restores it.").to("again")
+    are_committed = all(one.is_committed for one in hanging)
+    ended = [offset_range(one.row["first_offset"], one.row["last_offset"]) for one in hanging if one.row["records"]]
+    what = " of the lost offsets"
+    if are_committed:  # one that the check says to leave alone may be committed after all
+        what = f", {listed(ended, EVENTS)} only if ended here" if ended else ""
+    yield Step(f"Write again what was saved{what}: no Kafka command restores it.").to("again")
     yield from (step for step in steps[at:] if not are_committed or step.kind != "again")
 
 

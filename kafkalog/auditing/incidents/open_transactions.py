@@ -381,7 +381,7 @@ def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False
     proved = [one for one in every[:EVENTS] if one.is_proved]
     if proved:
         steps.append(Step(VERIFY).to("verify"))
-    return [*steps, *_again(tables, proved)]
+    return [*steps, *_again(tables, proved, "" if alone else "If that was ended, ")]
 
 
 def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:

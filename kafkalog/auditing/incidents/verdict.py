@@ -185,9 +185,7 @@ def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tu
     said = [_SENTENCES[word](by_word.get(word, []), ends) for word in words if word in by_word]
     if stopped and all(map(_is_outage, by_word.get("BLOCKED", ()))):  # else others say where consumers stop
         at, before = words.index("BLOCKED"), "BLOCKED" in by_word
-        waits = sum(row.get("offsets_waiting") or 0 for row in stopped)
-        behind = f", with {number_of(waits, 'offset')} behind" if waits else ""
-        blocked = f"read_committed consumers of {_places(stopped)} are blocked{behind}"
+        blocked = f"read_committed consumers of {_places(stopped)} are blocked"
         said[at : at + before] = ["; ".join([*said[at : at + before], blocked])]
     if unread is not None and not (unread == NOT_ALL and by_word["INCOMPLETE"]):  # whose incidents say more
         said[words.index("INCOMPLETE")] = unread

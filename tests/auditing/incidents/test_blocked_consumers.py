@@ -40,7 +40,7 @@ def test_why_one_is_certain_and_another_is_not() -> None:
         ),
         ("confirm-marker-lost", "mk", "may have been copied before it came, if the copy took so long. It may stop"),
         ("k4-j-copied-under-load", "claims-claims.48-1", "may have been copied before it came. It may stop"),
-        ("k4-j-copied-under-load", "claims-claims.48-1", "(14 offsets wait) since that decision."),
+        ("k4-j-copied-under-load", "claims-claims.48-1", "(14 offsets wait, 13 its own) since that decision."),
     ],
 )  # fmt: skip
 def test_what_else_a_title_says(case: str, whose: str, said: str) -> None:

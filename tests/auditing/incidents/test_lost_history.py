@@ -110,12 +110,17 @@ def test_the_old_leader_may_lead_again() -> None:
     homes = sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
     [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept_in]
 
-    assert incident.steps[0].text.endswith("the start truncates offsets 5-15.")
+    assert incident.steps[0].text.endswith("its start truncates offsets 5-15.")
     assert incident.steps[-1].text.startswith(
         "Or let broker 2 lead again instead of all this, which gives up offsets 5-8"
     )
-    assert incident.steps[-3].text == "Write again what the .ndjson files have: no Kafka command restores it."
-    assert "transaction at offset 3 of t-0 lost its COMMIT marker, at offset 7: ending it gives up 2" in incident.title
+    assert incident.steps[-3].text == (
+        "Write again what was saved, offsets 3-4 only if ended here: no Kafka command restores it."
+    )
+    assert (
+        "id-q (producer 1000) at offset 3 lost its COMMIT marker, at offset 7, and stops read_committed consumers there"
+        " since the election (6 offsets wait, 2 its own): ending it gives up 2 committed records more, 7 in all."
+    ) in incident.title
 
 
 def test_an_unclean_election_has_a_price() -> None:
