@@ -88,7 +88,7 @@ def cause_said(row: Row) -> str:
 
 
 def next_words(texts: Sequence[str]) -> str:
-    """Return how the first step begins, ``Give ledger-2`` of ``Give ledger-2 a leader``; of a plan all words."""
+    """Return how the first step begins, as ``Give it a leader`` where a colon follows. Of a plan all its words."""
     plan = dict.fromkeys(takewhile(_PLAN.__contains__, (text.split(" ", 1)[0] for text in texts)))
     if len(plan) > 1:
         return ", ".join(plan).capitalize()

@@ -45,13 +45,23 @@ from kafkalog.kafka.transaction_state import NO_TIMEOUT
 from kafkalog.quantities import age, iso, listed, many, offset_range
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
-__all__ = ["LATE_MS", "Blocked", "blocked", "describe", "let_end", "not_given", "stable_offsets", "stopped", "wait"]
+__all__ = [
+    "LATE_MS",
+    "Blocked",
+    "blocked",
+    "describe",
+    "let_end",
+    "not_given",
+    "stable_offsets",
+    "stopped",
+    "waiting_of",
+]
 
 _LET_END: Final = (
-    "Let the coordinator end {it}: {decided}{pending}. The coordinator sends the marker again until the partition's"
-    " leader takes it, also after a start. Do not abort {it}."
+    "Let the coordinator end the {what}: {was} decided and pending where the files end. It sends the marker again until"
+    " a leader takes it, also after a start. Do not abort {it}."
 )
-_ENDED: Final = "Verify: CurrentTransactionStartOffset of {whose} is None, once the marker is there."
+_ENDED: Final = "Verify: CurrentTransactionStartOffset of {whose} is None after the marker."
 _GET: Final = ("{stop}{held}", "They get everything, including {these}.")
 
 # By the code of the findings, and in what a cause differs from the others of its code.
@@ -222,7 +232,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         held=f" It holds back {commits}." if held else "",
     )
     if words in ("transaction-pending", "no-leader"):
-        incident.steps += let_end(tables, every)
+        incident.steps += let_end(every)
     if words in ("transaction-overdue", "prepared"):
         name = next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
         incident.steps = [describing(step.text, name) for step in incident.steps]
@@ -239,12 +249,11 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
     return incident
 
 
-def let_end(tables: ClusterTables, every: list[Open]) -> Iterator[Step]:
+def let_end(every: list[Open]) -> Iterator[Step]:
     """Yield how decided transactions end, and how that is seen in each partition."""
-    at = "" if tables.now < 0 else f" at {iso(tables.now)}, where the files end"
     is_one = len({one.row["producer_id"] for one in every}) == 1
-    it, decided = ("it", "it was decided and pending") if is_one else ("them", "they were decided and pending")
-    yield Step(_LET_END.format(it=it, decided=decided, pending=at))
+    it, was, what = ("it", "it was", "transaction") if is_one else ("them", "they were", "transactions")
+    yield Step(_LET_END.format(it=it, was=was, what=what))
     for place in sorted({one.place for one in every})[:SHOWN]:
         ids = sorted({one.row["producer_id"] for one in every if one.place == place})
         whose = f"producer{'s' * (len(ids) > 1)} {listed(map(str, ids))}"
@@ -338,18 +347,18 @@ def _waits(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, tup
 
 def _stop(every: list[Open], at: dict[TopicPartition, tuple[int, int]], *, is_named: bool) -> str:
     """Say where read_committed consumers stop, and how much waits there; the title may have the only partition."""
+    by_place = grouped(every, lambda one: one.place)
     lines = [
-        f"offset {first}{'' if is_named and len(at) == 1 else f' of {place}'} ({wait(every, place, waits)})"
+        f"offset {first}{'' if is_named and len(at) == 1 else f' of {place}'} ({waiting_of(by_place[place], waits)})"
         for place, (first, waits) in at.items()
     ]
     more = f"; and in {len(lines) - EVENTS} more" if len(lines) > EVENTS else ""
     return f"{STOPS} {'; '.join(lines[:EVENTS])}{more}."
 
 
-def wait(every: Sequence[Open], place: TopicPartition, waits: int) -> str:
-    """Say how many offsets wait in a partition, and how many of them are the transactions' own records."""
-    here = [one.row["records"] or 0 for one in every if one.place == place]
-    own, whose = sum(here), "its" if len(here) == 1 else "their"
+def waiting_of(every: Sequence[Open], waits: int) -> str:
+    """Say how many offsets wait for transactions, and how many of these are their own records."""
+    own, whose = sum(one.row["records"] or 0 for one in every), "its" if len(every) == 1 else "their"
     of_them = f", {'all' if waits <= own else f'{own:,}'} {whose} own" if own else ""
     return f"{many(waits, 'offset')} wait{'s' * (waits == 1)}{of_them}"
 
@@ -404,7 +413,7 @@ def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
     """Say where consumers stop, how much waits, since when, and since when a decided marker is missing."""
     verb = "may stop" if not is_proved(incident.certainty) else "stops" if is_one else "stop"
     waits = incident.offsets_waiting
-    behind = "" if waits is None else f" ({wait(every, every[0].place, waits)})"
+    behind = "" if waits is None else f" ({waiting_of([one for one in every if one.place == every[0].place], waits)})"
     at = "" if incident.first_offset is None else f" at offset {incident.first_offset}{behind}"
     opened = Since.earliest(one.since for one in every if one.since is not None)
     began = "" if opened is None else f" since {opened.words}"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final
 
-from kafkalog.auditing.incidents.blocked_consumers import describe, wait
+from kafkalog.auditing.incidents.blocked_consumers import describe, waiting_of
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
@@ -221,12 +221,11 @@ def _held_back(incident: Incident, hanging: Sequence[Open], forks: Sequence[_For
         if marker is not None and (TopicPartition.of(kept), kept["producer_id"], kept["first_offset"]) == its:
             lost = f" lost its {marker} marker, at offset {kept['marker_offset']}, and"
             since = " since the election" * (incident.cause == "unclean-election")
-    waits = wait(hanging, one.place, incident.offsets_waiting or 0)
     price = f": ending it gives up {more}" if committed else ""
     where = "" if incident.partitions == {one.place} else f" of {one.place}"
     return (
         f" The transaction of {one.who} at offset {at}{where}{lost} stops read_committed consumers there{since}"
-        f" ({waits}){price}."
+        f" ({waiting_of(hanging, incident.offsets_waiting or 0)}){price}."
     )
 
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
-from kafkalog.auditing.incidents.blocked_consumers import describe, let_end, stable_offsets
+from kafkalog.auditing.incidents.blocked_consumers import describe, let_end, stable_offsets, waiting_of
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Event, Incident, Row, Since, Step, Subject, Words
 from kafkalog.auditing.incidents.leadership import Leaderless, leaderless_now
-from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, is_alone, open_transaction
+from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS, Open, is_alone, open_transaction
 from kafkalog.auditing.incidents.resume import waiting
 from kafkalog.certainty import PROVED
 from kafkalog.few_of_many import few_groups, grouped
@@ -29,7 +29,14 @@ _WORDS: Final = Words(
     "Nobody can read or write a partition without a leader.",
 )
 _NAMED: Final = 10  # ids or groups without a coordinator: each is an application that can't work
-_COORDINATED: Final = {STATE_TOPIC: "transactional id", OFFSETS_TOPIC: "group"}  # by topic: whom its partitions do
+_COORDINATED: Final = {  # by topic: whom its partitions coordinate, and what these can't do without
+    STATE_TOPIC: ("transactional id", "can neither begin nor end a transaction"),
+    OFFSETS_TOPIC: ("group", "can neither commit offsets nor rebalance"),
+}
+_ALONE: Final = {  # by column of ``leadership`` where that is the last leader alone: why no other replica leads
+    "replicas": (" and has its only replica", " and has their only replicas"),
+    "isr": (" and alone was in sync", " and alone was in sync"),
+}
 
 
 class Outage(NamedTuple):
@@ -77,30 +84,30 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     leaders = {one.leader for one in found.times}
     leader = leaders.pop() if len(leaders) == 1 else None
     needed, directory = found.findings[0]["needed"], found.findings[0]["found"]
-    they = "it is, has" if is_one else "they are, has"
+    they, them = ("it is, has", "it") if is_one else ("they are, has", "them")
     incident.say(
         _WORDS,
         what="Partition" if is_one else "Partitions",
         have="has" if is_one else "have",
-        them="it" if is_one else "them",
+        them=them,
         since="the metadata log begins" if incident.since is None else iso(incident.since.time),
-        led="" if leader is None else f": broker {leader} had led {'it' if is_one else 'them'}",
-        waits=_waits(incident, elsewhere),
+        led="" if leader is None else f": broker {leader} had led {them}{_alone(found, leader)}",
+        waits=_waits(incident, pending, elsewhere),
         needed="" if needed is None else f" The inputs lack {needed}.",
         stop=stop,
         coordinated="".join(_coordinated(tables, found)),
         offline="" if directory is None else f" Its log directory {directory}, where {they} since been offline.",
         torn="".join(map(_torn, torn[:EVENTS])),
     )
-    start = "" if leader is None else f": start broker {leader}, which led {'it' if is_one else 'them'}"
+    start = "" if leader is None else f": start broker {leader}, which led {them}"
     if directory is not None:
         start = f": make room on the disk of {directory} or replace it, then restart the broker, which reads it again"
     nothing = "" if leader is None or directory is not None else "; that loses nothing"
-    incident.steps = [Step(f"Give {incident.where()} a leader{start}{nothing}.")]
+    incident.steps = [Step(f"Give {them} a leader{start}{nothing}.")]
     if needed is not None:
         incident.steps.insert(0, Step.running(f"Read {needed} together with these.", *OTHER_BROKERS))
     if pending:
-        incident.steps += let_end(tables, pending)
+        incident.steps += let_end(pending)
         incident.steps += waiting(tables, stable_offsets(tables, pending))
     if leader is not None and directory is None:
         incident.steps += without_broker(tables, sorted(found.places), leader)
@@ -114,11 +121,12 @@ def without_broker(tables: ClusterTables, places: Sequence[TopicPartition], lead
     alone = [place for place in places if is_alone(tables, place)]
     here = [row for place in alone for row in tables.replicas.get(place, ()) if row["node_id"] == str(leader)]
     if alone and len(here) == len(alone):
+        them, lost = ("it", "it is") if len(here) == 1 else ("them", "they are")
         ends = ((TopicPartition.of(row), int(row["log_end_offset"])) for row in here)
         reach = listed(f"offset {end - 1} of {place}" if end else f"nothing of {place}" for place, end in ends)
         yield Step(
             f"If broker {leader} is lost for good: a new one with node.id {leader}, started from a copy of all its log"
-            f" directories, leads {'it' if len(here) == 1 else 'them'} again, up to {reach}."
+            f" directories, leads {them} again, up to {reach}. Without a copy {lost} lost."
         )
     elif alone:
         lost = listed(map(str, alone))
@@ -142,21 +150,33 @@ def _torn(row: Row) -> str:
     )
 
 
-def _waits(incident: Incident, elsewhere: list[Row]) -> str:
-    """Say how many decided transactions wait for a leader."""
-    number = incident.transactions or 0
-    said = f" {many(number, 'decided transaction')} wait{'s' * (number == 1)} there for the marker." if number else ""
+def _alone(found: Outage, leader: int) -> str:
+    """Say why no other broker leads: by the metadata none has a replica, or none had one in sync."""
+    for column, said in _ALONE.items():
+        if all(one.row[column] == [leader] for one in found.times):
+            return said[len(found.places) > 1]
+    return ""
+
+
+def _waits(incident: Incident, pending: list[Open], elsewhere: list[Row]) -> str:
+    """Say how many decided transactions wait for a leader, and how many offsets wait for them."""
+    said = ""
+    if number := incident.transactions or 0:
+        at = listed(map(str, sorted({one.place for one in pending})))
+        waits = waiting_of(pending, incident.offsets_waiting or 0)
+        said = f" {many(number, 'decided transaction')} wait{'s' * (number == 1)} for the marker in {at} ({waits})."
     places = listed(str(TopicPartition.of(row)) for row in elsewhere)
     return said + f" Markers of decided transactions are missing in {places}, not among the inputs." * bool(elsewhere)
 
 
 def _coordinated(tables: ClusterTables, found: Outage) -> Iterator[str]:
     """Say who has no coordinator now: the first few by name."""
-    for topic, who in _COORDINATED.items():
+    for topic, (who, can_not) in _COORDINATED.items():
         places = sorted(place for place in found.places if place.topic == topic)
         names = sorted({name for place in places for name in tables.coordinated(place)}, key=by_number)
         if names:
             have = "has" if len(names) == 1 else "have"
-            yield f" {many(len(names), who)} {have} no coordinator: {listed(names, _NAMED)}."
+            yield f" {many(len(names), who)} {have} no coordinator, and {can_not}: {listed(names, _NAMED)}."
         elif places:
-            yield f" The {who}s of {listed(map(str, places))} have no coordinator; these inputs do not name them."
+            at = listed(map(str, places))
+            yield f" The {who}s of {at} have no coordinator, and {can_not}; these inputs do not name them."

@@ -26,7 +26,7 @@ SAYS: Final = {
         "marker-missing",
         "coordinator decided to commit",
         "Save 3 records of mk ",
-        r"consumers of cf-0 at offset 0 \(4 offsets wait\) since 2026-11-23T04:39:32.280Z, when that was decided \(open since 04:39:32.274\)",
+        r"consumers of cf-0 at offset 0 \(4 offsets wait, 3 its own\) since 2026-11-23T04:39:32.280Z, when that was decided \(open since 04:39:32.274\)",
     ),
     "id-expired-after-commit": (
         "coordinator decided to commit",

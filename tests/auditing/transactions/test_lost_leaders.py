@@ -129,14 +129,25 @@ def test_an_outage_is_said_first_and_fails_the_command(tmp_path: Path) -> None:
     )  # fmt: skip
     assert incident["since_ms"] == TIME + 5000
     assert incident["title"].endswith(
-        ": broker 2 had led it. Nobody can read or write it. The inputs lack the directory of broker 2."
+        ": broker 2 had led it and has its only replica. Nobody can read or write it. The inputs lack the directory of"
+        " broker 2."
     )
     assert [step["text"] for step in incident["next_steps"]][-2:] == [
-        "Give orders-0 a leader: start broker 2, which led it; that loses nothing.",
+        "Give it a leader: start broker 2, which led it; that loses nothing.",
         "If broker 2 is lost for good, so are all records of orders-0: it has the only replicas.",
     ]
     screen = kafkalog("txn-audit", home)
     assert (screen.status, screen.text.startswith("BLOCKED  orders-0 has had no leader since ")) == (1, True)
+
+
+def test_why_no_other_broker_leads_is_said(tmp_path: Path) -> None:
+    """The other replica was not in sync; in sync it may lead, and the metadata does not say why it does not."""
+    of_both = [*BOTH[:2], *created(replicas=(2, 1))]
+    shrunk = led(4, 2)._replace(fields={"partitionId": 0, "topicId": ID, "isr": [2]})
+
+    for name, records, wanted in (("1", [*of_both, shrunk], " and alone was in sync"), ("2", of_both, "")):
+        [incident] = leaderless(broker(tmp_path / name, [*records, *KILLED])).table("incidents")
+        assert f"broker 2 had led it{wanted}. Nobody" in incident["title"]
 
 
 def test_what_a_partition_coordinates_is_named(tmp_path: Path) -> None:
@@ -144,7 +155,7 @@ def test_what_a_partition_coordinates_is_named(tmp_path: Path) -> None:
     offsets = [*BOTH[:2], *created("__consumer_offsets"), *KILLED]
     offsets[-2] = led(5, -1)._replace(fields={"partitionId": 0, "topicId": TOPICS["__consumer_offsets"], "leader": -1})
     [incident] = leaderless(broker(tmp_path / "data", offsets)).table("incidents")
-    wanted = "The groups of __consumer_offsets-0 have no coordinator; these inputs do not name them."
+    wanted = "The groups of __consumer_offsets-0 have no coordinator, and can neither commit offsets nor rebalance; these inputs do not name them."
     assert wanted in incident["title"]
 
 

@@ -75,7 +75,10 @@ def test_an_outage_stays_one_with_the_dead_brokers_directory(tmp_path: Path) -> 
     [incident] = [row for row in ended.table("incidents") if row["severity"] == "error"]
     assert incident["partitions"] == ["__transaction_state-0", "__transaction_state-2", "coupons-meters.71-1"]
     assert incident["transactional_ids"] == ["claims-riders.4-5", "orders-stock.28-4"]
-    assert "10 transactional ids have no coordinator: audit-fares.20-0, " in incident["title"]
+    assert (
+        "10 transactional ids have no coordinator, and can neither begin nor end a transaction: audit-fares.20-0, "
+        in incident["title"]
+    )
     assert "They stop at offset 9 of coupons-meters.71-1" in incident["consumers"]["read_committed"]
     first = in_full("txn-audit", *both).text.partition("\n")[0]
     assert first.endswith("; 2 decided transactions wait there for the marker.")
