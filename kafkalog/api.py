@@ -226,9 +226,9 @@ class LogDirs:
     ) -> RecordsResult:  # fmt: skip
         """Ask for records to replay, as ``kafkalog extract``: by default what read_committed consumers are given.
 
-        `lost` are those that one replica has and the log that counts has not, `incident` is the id of one that an audit
-        found: its records. A view excludes these, and an outcome. Raises InvalidInputError for what does not go
-        together.
+        `lost` are those that one replica has and the log that counts has not, `incident` are ids of some that an audit
+        found, with commas between them: their records. A view excludes these, and an outcome. Raises InvalidInputError
+        for what does not go together.
         """
         _one_of("view", view, ("read-committed", "read-uncommitted"))
         if (lost or incident or question.get("outcome")) and view is not None:

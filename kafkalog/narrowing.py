@@ -27,8 +27,10 @@ def matches(name: str | None, patterns: Collection[str]) -> bool:
     return name is not None and any(name == one or fnmatch.fnmatchcase(name, one) for one in patterns)
 
 
-def nothing_matches(what: str, wanted: Iterable[object], known: Iterable[object]) -> NothingMatchesError:
-    """Make the error that says what there is: `what` is the noun, as ``topic``."""
+def nothing_matches(
+    what: str, wanted: Iterable[object], known: Iterable[object], *, patterns: bool = True
+) -> NothingMatchesError:
+    """Make the error that says what there is: `what` is the noun, as ``topic``; some names can't be `patterns`."""
     wanted = list(wanted)
     there = sorted(set(known), key=lambda one: (not isinstance(one, int), one))
     asked = " or ".join(repr(one) if isinstance(one, str) else str(one) for one in wanted)
@@ -37,7 +39,8 @@ def nothing_matches(what: str, wanted: Iterable[object], known: Iterable[object]
     more = ", …" if len(there) > _SHOWN else ""
     shown = ", ".join(map(str, there[:_SHOWN])) + more
     begin = (one for one in wanted if isinstance(one, str) and any(str(name).startswith(one) for name in there))
-    hint = next((f" (a pattern matches whole names: try '{one}*')" for one in begin), "") or _near(wanted, there)
+    begun = next((f" (a pattern matches whole names: try '{one}*')" for one in begin), "") if patterns else ""
+    hint = begun or _near(wanted, there)
     return NothingMatchesError(
         f"no {what} matches {asked}{hint}; {len(there)} {what}{'s' * (len(there) != 1)}: {shown}"
     )

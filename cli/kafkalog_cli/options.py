@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from kafkalog.values.value import Decode
 
 __all__ = [
+    "ALONE",
     "HASHES",
     "SHOWN",
     "Failing",
@@ -54,6 +55,7 @@ __all__ = [
     "full_option",
     "hash_option",
     "in_order",
+    "incident_option",
     "jobs_option",
     "keys_option",
     "limit_options",
@@ -305,6 +307,22 @@ findings_option: Final = click.option(
 full_option: Final = click.option(
     "--full", is_flag=True, help="Tell every incident whole; else one screen has the worst one."
 )
+
+
+ALONE: Final = "--incident shows incidents as text: leave tables, --state and other formats out."
+
+
+def _with_commas(_ctx: click.Context, _param: click.Parameter, given: tuple[str, ...]) -> str | None:
+    return ",".join(given) if given else None
+
+
+def incident_option(said: str) -> Option:
+    """Return the option that takes incidents: a word with commas between them, however often it is given."""
+    return click.option(
+        "--incident", multiple=True, metavar="N-M|ID,...", callback=_with_commas,
+        help=f"{said}, by their numbers on the screen or their ids: 2-4,7.",
+    )  # fmt: skip
+
 
 transactional_id_option: Final = click.option(
     "--transactional-id", "transactional_ids", multiple=True, metavar="ID|GLOB",

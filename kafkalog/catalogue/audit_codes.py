@@ -408,7 +408,7 @@ AUDITS: Final[dict[str, Code]] = {
         "Beyond the end a consumer is moved to where auto.offset.reset says, often past records. In another history it"
         " goes on in the middle of records that it never got, unless it checks the leader epoch.",
         "Set each group back to where its history ends before its consumers start again: auto.offset.reset would move"
-        " them to an end of the log. kafkalog txn-audit has the line for each.",
+        " them to an end of the log. Its incident has the line for each.",
         kind="records-lost",
         cause="log-cut-short",
         lowered_by=(Reason.MAY_BE_THERE,),

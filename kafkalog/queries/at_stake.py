@@ -1,22 +1,20 @@
-"""The records that an incident is about, and those that only one replica has."""
+"""The records that incidents are about, and those that only one replica has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kafkalog.auditing.incidents import Incident, incidents_of_audit, rows_of_audit, worst_first
+from kafkalog.auditing.incidents import Incident, incidents_asked, incidents_of_audit, rows_of_audit
 from kafkalog.auditing.partition import fork_of, reach
 from kafkalog.auditing.transactions import Audit, LogAudit
-from kafkalog.catalogue.incident_kinds import INFORMATIVE
-from kafkalog.columns.sorted_rows import Spans
 from kafkalog.errors import UnsupportedError
 from kafkalog.few_of_many import grouped
 from kafkalog.folds import fold
-from kafkalog.narrowing import Narrowing, nothing_matches
+from kafkalog.narrowing import Narrowing
 from kafkalog.queries.given_file import GivenFile, GivenLogs
 from kafkalog.queries.given_logs import fates_of, segments_with
 from kafkalog.segments.selection import Selection
@@ -24,91 +22,96 @@ from kafkalog.tables.audit_tables import FINDINGS
 from kafkalog.tables.incident_tables import INCIDENTS
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kafkalog.log_dirs.log_directory import PartitionDirectory
 
-__all__ = ["files_at_stake", "incident_asked"]
+__all__ = ["files_at_stake", "incidents_named"]
 
 _Spans = tuple[tuple[int, int], ...]
 
 
 def files_at_stake(given: GivenLogs, narrowing: Narrowing, incident: str | None) -> list[GivenFile]:
-    """Return the files with the records of an incident, or without one those that only one replica has.
+    """Return the files with the records of incidents, or without any those that only one replica has.
 
     Raises UnsupportedError where no directories were given, NothingMatchesError if there is no such incident.
     """
     if given.audit is None:
         raise UnsupportedError("the records of incidents, and those that are lost, need directories")
-    files = files_lost(given) if incident is None else files_of_incident(given.audit, incident)
+    files = files_lost(given) if incident is None else files_of_incidents(given.audit, incident)
     return [one for one in files if one.fates is not None and narrowing.log(one.fates.topic, one.fates.partition)]
 
 
-def incident_asked(audit: Audit, wanted: str) -> Incident:
-    """Return the incident with an id, or with the number that the screen gives it. Raises NothingMatchesError."""
+def incidents_named(audit: Audit, wanted: str) -> list[Incident]:
+    """Return the incidents of a list of ids and of numbers on the screen. Raises NothingMatchesError."""
     incidents = {one.id: one for one in incidents_of_audit(audit)}
-    rows = [dict(zip(INCIDENTS.names, one.row(), strict=True)) for one in incidents.values()]
-    shown = [row["id"] for row in worst_first(row for row in rows if row["kind"] not in INFORMATIVE)]
-    number = int(wanted) if wanted.isdecimal() and len(wanted) < 9 else 0
-    found = incidents.get(shown[number - 1] if 0 < number <= len(shown) else wanted)
-    if found is None:
-        raise nothing_matches("incident", [wanted], incidents)
+    rows = (dict(zip(INCIDENTS.names, one.row(), strict=True)) for one in incidents.values())
+    return [incidents[row["id"]] for row in incidents_asked(rows, wanted)]
+
+
+def files_of_incidents(audit: Audit, wanted: str) -> list[GivenFile]:
+    """Return the files with the records that incidents are about: of their transactions, or at their offsets.
+
+    Of lost records these are the copies that are left, and the transactions that the loss left open. Raises
+    NothingMatchesError if there is no such incident, UnsupportedError where of one log both are meant.
+    """
+    asked = incidents_named(audit, wanted)
+    logs = {log.partition.directory.log: log for cluster in audit.clusters for log in cluster.logs}
+    findings = _by_incident(audit, asked, logs)
+    transactions: dict[str, list[NDArray[np.intp]]] = {}
+    spans: dict[str, list[tuple[int, int]]] = {}
+    copies = {one.log for incident in asked for one in incident.kept_in}
+    for incident in asked:
+        kept = {one.log for one in incident.kept_in}
+        for one in incident.kept_in:
+            spans.setdefault(one.log, []).append((one.first_offset, one.last_offset))
+        of_logs = {name: some for name, some in findings[incident.id].items() if name not in kept}
+        for name, some in of_logs.items():
+            if len(rows := _transactions(logs[name], some)):
+                transactions.setdefault(name, []).append(rows)
+            elif not kept:
+                spans.setdefault(name, []).extend((int(str(one["offset"])), _last(one)) for one in some)
+        for log in logs.values() if not (kept or of_logs) else ():
+            if len(rows := _aborted(incident, log)):
+                transactions.setdefault(log.partition.directory.log, []).append(rows)
+    if both := sorted(transactions.keys() & spans.keys()):
+        raise UnsupportedError(
+            f"{both[0]}: some of these incidents are about transactions in it, others about offsets: take one at a time"
+        )
+    files = list(_of_copies((logs[name], tuple(some)) for name, some in spans.items() if name in copies))
+    ids: dict[int, tuple[str, ...]] = {}
+    for name in sorted((transactions.keys() | spans.keys()) - copies):
+        log, fates = logs[name], fates_of(logs[name], ids)
+        if name in spans:
+            files += _of_spans(log, tuple(spans[name]), ids)
+        else:
+            extents = fold.spans(log.verdicts.rows.take(np.unique(np.concatenate(transactions[name]))))
+            files += (GivenFile(path, fates, extents=extents) for path in _paths(log.partition.directory))
+    return files
+
+
+def _by_incident(
+    audit: Audit, asked: Iterable[Incident], logs: Container[str]
+) -> dict[str, dict[str, list[dict[str, object]]]]:
+    """Return the findings of incidents that are about offsets, by the incident's id and by their logs."""
+    owner = {finding: incident.id for incident in asked for finding in incident.findings}
+    found: dict[str, dict[str, list[dict[str, object]]]] = {incident.id: {} for incident in asked}
+    for row in rows_of_audit(audit, FINDINGS.name):
+        finding = dict(zip(FINDINGS.names, row, strict=True))
+        if finding["id"] in owner and finding["log"] in logs and finding["offset"] is not None:
+            found[owner[finding["id"]]].setdefault(str(finding["log"]), []).append(finding)
     return found
 
 
-def files_of_incident(audit: Audit, wanted: str) -> list[GivenFile]:
-    """Return the files with the records that an incident is about: of its transactions, or at its offsets.
-
-    Of lost records these are the copies that are left, and the transactions that the loss left open. Raises
-    NothingMatchesError if there is no such incident.
-    """
-    found = incident_asked(audit, wanted)
-    logs = {log.partition.directory.log: log for cluster in audit.clusters for log in cluster.logs}
-    if found.kept_in:
-        spans: dict[str, list[tuple[int, int]]] = {}
-        for one in found.kept_in:
-            spans.setdefault(one.log, []).append((one.first_offset, one.last_offset))
-        copies = list(_of_copies((logs[log], tuple(of_log)) for log, of_log in spans.items()))
-        others = {name: log for name, log in logs.items() if name not in spans}
-        return copies + list(_of_findings(audit, found, others, of_producers=True))
-    return list(_of_findings(audit, found, logs)) or list(_aborted(found, logs.values()))
-
-
-def _aborted(incident: Incident, logs: Iterable[LogAudit]) -> Iterator[GivenFile]:
-    """Yield the files with the aborted transactions of an incident's producers: nothing is wrong with their logs."""
-    ids: dict[int, tuple[str, ...]] = {}
+def _aborted(incident: Incident, log: LogAudit) -> NDArray[np.intp]:
+    """Return the aborted transactions of an incident's producers in a log: nothing is wrong with it."""
+    rows = log.verdicts.rows
+    if _place(log) not in incident.partitions:
+        return np.zeros(0, np.intp)
     producers = np.array(sorted(incident.producer_ids), np.int64)
-    for log in logs:
-        directory, rows = log.partition.directory, log.verdicts.rows
-        if _place(log) not in incident.partitions:
-            continue
-        its = np.flatnonzero(
-            np.isin(rows["producer_id"], producers) & fold.has_data(rows) & (rows["marker_type"] == fold.ABORT)
-        )
-        if len(its):
-            extents = Spans(*(rows[name][its] for name in ("producer_id", "first_offset", "marker_offset")))
-            fates = fates_of(log, ids)
-            yield from (GivenFile(path, fates, extents=extents) for path in _paths(directory))
-
-
-def _of_findings(
-    audit: Audit, incident: Incident, logs: dict[str, LogAudit], *, of_producers: bool = False
-) -> Iterator[GivenFile]:
-    """Yield the files with what the findings are about; `of_producers` leaves out those that are about no producer."""
-    wanted = set(incident.findings)
-    by_log: dict[str, list[dict[str, object]]] = {}
-    for row in rows_of_audit(audit, FINDINGS.name):
-        finding = dict(zip(FINDINGS.names, row, strict=True))
-        if finding["id"] in wanted and finding["log"] in logs and finding["offset"] is not None:
-            by_log.setdefault(str(finding["log"]), []).append(finding)
-    ids: dict[int, tuple[str, ...]] = {}
-    for name, findings in sorted(by_log.items()):
-        log = logs[name]
-        extents = _extents(log, [one for one in findings if one["producer_id"] is not None])
-        if extents is not None:
-            fates = fates_of(log, ids)
-            yield from (GivenFile(path, fates, extents=extents) for path in _paths(log.partition.directory))
-        elif not of_producers:
-            spans = tuple((int(str(one["offset"])), _last(one)) for one in findings)
-            yield from _of_spans(log, spans, ids)
+    return np.flatnonzero(
+        np.isin(rows["producer_id"], producers) & fold.has_data(rows) & (rows["marker_type"] == fold.ABORT)
+    )
 
 
 def _last(finding: dict[str, object]) -> int:
@@ -116,17 +119,16 @@ def _last(finding: dict[str, object]) -> int:
     return int(str(finding["offset"] if last is None else last))
 
 
-def _extents(log: LogAudit, findings: Iterable[dict[str, object]]) -> Spans | None:
-    """Return the transactions that findings are about, None where they are about none."""
-    rows = log.verdicts.rows
-    every = fold.spans(rows)
-    asked = [(int(str(one["producer_id"])), int(str(one["offset"]))) for one in findings]
+def _transactions(log: LogAudit, findings: Iterable[dict[str, object]]) -> NDArray[np.intp]:
+    """Return the transactions of a log that findings are about: none where they are about no producer."""
+    asked = [
+        (int(str(one["producer_id"])), int(str(one["offset"]))) for one in findings if one["producer_id"] is not None
+    ]
     if not asked:
-        return None
+        return np.zeros(0, np.intp)
     producers, offsets = (np.array(cells, np.int64) for cells in zip(*asked, strict=True))
-    at = np.unique(every.find_rows(producers, offsets))
-    at = at[at >= 0]
-    return fold.spans(rows.take(at)) if len(at) else None
+    at = fold.spans(log.verdicts.rows).find_rows(producers, offsets)
+    return at[at >= 0]
 
 
 def files_lost(given: GivenLogs) -> list[GivenFile]:

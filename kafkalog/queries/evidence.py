@@ -20,7 +20,7 @@ from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STA
 from kafkalog.kafka.internal_topics import coordinator_partition
 from kafkalog.narrowing import Narrowing, matches, nothing_matches
 from kafkalog.quantities import listed
-from kafkalog.queries.at_stake import incident_asked
+from kafkalog.queries.at_stake import incidents_named
 
 __all__ = ["Asked", "Needed", "needed_for"]
 
@@ -30,7 +30,7 @@ _ALWAYS: Final = "it has the topics, leaders and settings: every answer needs it
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a bundle is for: topics, partitions, transactional ids, groups, an incident by its id or its number.
+    """What a bundle is for: topics, partitions, transactional ids, groups, incidents by ids and by their numbers.
 
     `offsets` are the first and the last one of the log that is meant, None for where it begins and ends.
     """
@@ -63,8 +63,8 @@ def needed_for(audit: Audit, asked: Asked, paths: Sequence[str | os.PathLike[str
         found.add_narrowed(asked.narrowing)
     if asked.groups:
         found.add_groups(asked.groups)
-    if asked.incident is not None:
-        found.add_incident(incident_asked(audit, asked.incident))
+    for one in () if asked.incident is None else incidents_named(audit, asked.incident):
+        found.add_incident(one)
     return found.needed()
 
 

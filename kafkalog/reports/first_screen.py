@@ -246,7 +246,7 @@ class _Total:
 
 
 def changed(rows: Iterable[Row]) -> tuple[str, list[Line]]:
-    """Return in a few words what was appended, and the lines of all rows of ``changes``."""
+    """Return in a few words what was appended, and the lines of the rows of ``changes``, each thing once."""
     totals: dict[str, _Total] = {}
     incidents: dict[str, list[Row]] = {"still-there": [], "over": []}
     groups: dict[str, list[Row]] = {}
@@ -269,7 +269,9 @@ def changed(rows: Iterable[Row]) -> tuple[str, list[Line]]:
             incidents.setdefault(what, []).append(row)
         elif subject == "group":
             groups.setdefault(what, []).append(row)
-        else:
+        elif not (
+            subject == "transaction" and row["old_value"] == row["new_value"] == "hanging"
+        ):  # its incident says it
             kind = _LABELS[subject]
             shown[kind] += 1
             if shown[kind] <= _SHOWN:

@@ -78,6 +78,19 @@ def test_an_incident_has_its_records() -> None:
     assert kafkalog("extract", "--incident", "nothing", HANGING).status == 3
 
 
+def test_several_incidents_have_each_record_once() -> None:
+    """Transactions of one log are joined; where of one log offsets are meant, too, nothing is passed over."""
+    forked = sorted((FIXTURES / "remedies" / "fork-after-abort").glob("data-*"))
+    ids = [row["id"] for row in library.open(HANGING).audit().incidents]
+    each = [row for one in ids for row in kafkalog("extract", "--incident", one, HANGING).rows]
+    both = kafkalog("extract", "--incident", "1-2", *forked)
+
+    several = kafkalog("extract", "--incident", ",".join([*ids, *ids]), HANGING).rows
+    assert sorted(offsets(several)) == sorted(offsets(each))
+    assert both.status == 2
+    assert "about transactions in it, others about offsets: take one at a time" in both.err
+
+
 def test_lost_records_are_those_that_the_leader_does_not_have() -> None:
     """Of the old leader's copy what consumers were given, and nothing that was aborted there."""
     ended = kafkalog("extract", "--lost", *ELECTION)

@@ -25,6 +25,7 @@ from kafkalog.quantities import When, many, size_text
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     as_one,
+    incident_option,
     jobs_option,
     output_options,
     partition_option,
@@ -95,7 +96,7 @@ _chosen_options = as_one(
     click.option("--until", type=TIME, metavar="TIME", help="Cut all logs after the last batch up to this time."),
     click.option("--offset", "offsets", type=Offsets(), default=(None, None),
                  help="Cut the log of the one --partition of --topic to these offsets; both ends are included."),
-    click.option("--incident", metavar="ID|N", help="Only what this incident of txn-audit is about."),
+    incident_option("Only what these incidents of txn-audit are about"),
 )  # fmt: skip
 
 

@@ -27,6 +27,7 @@ from kafkalog_cli.options import (
     ValueFormats,
     as_one,
     columns_option,
+    incident_option,
     jobs_option,
     limit_options,
     output_options,
@@ -83,7 +84,7 @@ class _Meant:
 _meant_options = as_one(
     "meant", _Meant,
     click.option("--lost", is_flag=True, help="Records that one replica has and the log that counts has not."),
-    click.option("--incident", metavar="ID|N", help="The records that this incident of txn-audit is about."),
+    incident_option("The records that these incidents of txn-audit are about"),
     click.option("--view", type=click.Choice(_VIEWS), help="What consumers of this isolation level are given."
                  "  [default: read-committed]"),
     click.option("--at", type=TIME, metavar="TIME", help=f"What read_committed consumers were given then: {TIMES}"),

@@ -11,9 +11,11 @@ import click
 from kafkalog.zone import Zone
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
+    ALONE,
     existing_place,
     findings_option,
     full_option,
+    incident_option,
     output_options,
     showing_options,
     tz_option,
@@ -37,7 +39,8 @@ __all__ = ["report"]
 )  # fmt: skip
 @click.option("--nights", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="NIGHTS",
               help="In HTML: how the audits below NIGHTS ended, and what changed since the one before.")  # fmt: skip
-def report(audit: str, showing: Showing, nights: Path | None) -> int:
+@incident_option("Show only these incidents, with all of their events and steps")
+def report(audit: str, showing: Showing, nights: Path | None, incident: str | None) -> int:
     """Show the report of AUDIT, a directory or URI to which txn-audit or the bulk audit on Spark wrote.
 
     \b
@@ -50,11 +53,14 @@ def report(audit: str, showing: Showing, nights: Path | None) -> int:
 
     if nights is not None and not showing.form.nights:
         raise click.UsageError("--nights is shown in HTML alone: kafkalog history NIGHTS has it as text.")
+    if incident is not None and not showing.form.draws:
+        raise click.UsageError(ALONE)
     source = WrittenAudit(audit)
     source.check_command()
     strip, before = ((), None) if nights is None else _strip(nights, source, showing.zone)
     since = None if before is None else _since(before, audit)
-    write_form(Told(source, screen_of(source), source.origin, nights=strip, since=since), showing, [audit])
+    told = Told(source, screen_of(source), source.origin, incident=incident, nights=strip, since=since)
+    write_form(told, showing, [audit])
     return 0
 
 

@@ -14,6 +14,7 @@ from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
     Failing,
     as_one,
+    incident_option,
     jobs_option,
     limit_options,
     paths_argument,
@@ -48,7 +49,7 @@ _lane_options = as_one(
     click.option("--topic", metavar="GLOB",
                  help="Only topics that match this pattern.  [default: all but internal ones]"),
     click.option("--transactional-id", "ids", metavar="GLOB", help="Only transactional ids that match this pattern."),
-    click.option("--incident", metavar="ID|N", help="Only the partitions of this incident."),
+    incident_option("Only the partitions of these incidents"),
     click.option("--lanes", type=click.Choice(tuple(_LANES)),
                  help="What has a line of its own.  [default: partition; with --transactional-id, it]"),
 )  # fmt: skip
@@ -98,7 +99,7 @@ def timeline(
     """
     from kafkalog.auditing.pipeline import audit
     from kafkalog.auditing.transactions import AuditOptions, Summary
-    from kafkalog.queries.at_stake import incident_asked
+    from kafkalog.queries.at_stake import incidents_named
     from kafkalog.reports import fold_quiet, lanes_by_offset, lanes_by_time, screen_of, source_of
     from kafkalog_cli.render.lane_lines import lane_lines
     from kafkalog_cli.render.people import encoded, is_ascii, style
@@ -114,7 +115,9 @@ def timeline(
     found = audit(unpacked(paths), AuditOptions(limits, jobs=jobs))
     source = source_of(found, Summary.of(found))
     say_findings(found.findings())
-    chosen = None if about.incident is None else {*map(str, incident_asked(found, about.incident).partitions)}
+    chosen = None if about.incident is None else {
+        str(place) for one in incidents_named(found, about.incident) for place in one.partitions
+    }  # fmt: skip
 
     def wanted(row: Mapping[str, Any]) -> bool:
         if chosen is not None:

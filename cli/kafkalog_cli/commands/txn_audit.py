@@ -20,6 +20,7 @@ from kafkalog.tables.audit_tables import AUDIT_TABLES, STATES
 from kafkalog.tables.dump_tables import OPEN
 from kafkalog_cli.help import GroupedCommand
 from kafkalog_cli.options import (
+    ALONE,
     SHOWN,
     Failing,
     as_one,
@@ -29,6 +30,7 @@ from kafkalog_cli.options import (
     columns_option,
     findings_option,
     full_option,
+    incident_option,
     jobs_option,
     keys_option,
     output_options,
@@ -149,11 +151,7 @@ _way_options = as_one(
     forms=(*ROWS, *REPORTS),
 )  # fmt: skip
 @_filter_options
-@click.option(
-    "--incident",
-    metavar="ID|N",
-    help="Show only this incident, by its id or its number, with all of its events and steps.",
-)
+@incident_option("Show only these incidents, with all of their events and steps")
 @_way_options
 @as_one("options", audit_options_of, jobs_option, keys_option, audit_options)
 @unpacked_option
@@ -179,7 +177,7 @@ def txn_audit(
             f"--format {showing.form} has all tables: choose partitions and ids, not tables or rows."
         )
     if incident is not None and (not showing.form.draws or showing.tables or showing.everything or chosen.state):
-        raise click.UsageError("--incident shows one incident as text: leave tables, --state and other formats out.")
+        raise click.UsageError(ALONE)
     if _PRODUCERLESS in showing.tables and chosen.narrowing.of_producers:
         raise click.UsageError("--table visible is about whole logs: filter it by --topic and --partition.")
     way.check(folder=folder)

@@ -11,10 +11,9 @@ from io import BytesIO
 from itertools import chain, islice
 from typing import Any, BinaryIO, Final
 
-from kafkalog.auditing.incidents import Verdict, groups_said, lost_said, worst_first
+from kafkalog.auditing.incidents import Verdict, groups_said, incidents_asked, lost_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.escape import escape, escape_line
-from kafkalog.narrowing import nothing_matches
 from kafkalog.quantities import iso, many, offset_range
 from kafkalog.reports import (
     FirstScreen,
@@ -76,13 +75,13 @@ _ALIKE: Final = 4  # incidents of one kind and cause, of which only the first is
 
 
 def incident_lines(
-    row: Row, number: int, *, moments: TimesOfDay, sheet: Sheet, most: int | None = None,
-    told: str = "", proof: bool = True,
+    row: Row, number: int | str, *, moments: TimesOfDay, sheet: Sheet, most: int | None = None,
+    told: str = "", steps: bool = True,
 ) -> Iterator[str]:  # fmt: skip
     """Yield an incident's lines, each fact once; a command is never wrapped, so that it can be copied.
 
     With `most` there are this many of its events and steps. `told` is a sentence that stands before it, and may have
-    its title; without `proof` its events are left out.
+    its title; without `steps` what is to do is left out.
     """
     moments = moments.block()
     yield from _head(row, f"{number:>2}", moments=moments, sheet=sheet, told=told)
@@ -90,9 +89,9 @@ def incident_lines(
     for label, text in _facts(row):
         yield from _labelled("" if label == before else label, text, moments, sheet)
         before = label
-    if proof:
-        yield from _proof(row, moments, sheet, most or _EVENTS)
-    yield from _steps(row, moments, sheet, most or _STEPS)
+    yield from _proof(row, moments, sheet, most or _EVENTS)
+    if steps:
+        yield from _steps(row, moments, sheet, most or _STEPS)
     if (line := records_line(row)) is not None:
         yield f"{' ' * _INDENT}{'records':<{_LABEL}}{escape_line(line)}"
     yield from _labelled("incident", f"{row['id']}  {row['kind']}, {cause_said(row)}", moments, sheet)
@@ -170,14 +169,14 @@ def _steps(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[s
         yield f"{' ' * _STEP}… {len(steps) - most} more steps: --incident {row['id']}"
 
 
-def _drawn(rows: Sequence[Row], *, zone: Zone, sheet: Sheet, most: int | None) -> Iterator[str]:
+def _drawn(rows: Sequence[Row], *, zone: Zone, sheet: Sheet) -> Iterator[str]:
     """Yield the lines of incidents; of many that are alike the first is whole, the others are titles and commands."""
     number = 1
     for some in alike(rows):
         whole = some if len(some) < _ALIKE else some[:1]
         for row in whole:
             moments = TimesOfDay(zone)
-            yield from ("", *incident_lines(row, number, moments=moments, sheet=sheet, most=most))
+            yield from ("", *incident_lines(row, number, moments=moments, sheet=sheet))
             number += 1
         if rest := some[len(whole) :]:
             yield from ("", f"{number:>2}-{number + len(rest) - 1}  {len(rest)} more like {number - 1}:")
@@ -188,6 +187,24 @@ def _drawn(rows: Sequence[Row], *, zone: Zone, sheet: Sheet, most: int | None) -
                     yield f"{' ' * _STEP}{escape_line(step['command'])}"
             yield from _labelled("incident", row["id"], TimesOfDay(zone), sheet)
             number += 1
+
+
+def _asked(report: Report, *, zone: Zone, sheet: Sheet) -> Iterator[str]:
+    """Yield the lines of the incidents that were asked for, each whole; what one plan ends has its steps once."""
+    asked, listed = {row["id"] for row in report.drawn}, report.listed
+    numbered = {row["id"] for row in listed}
+    rows = [*listed, *(row for row in report.drawn if row["id"] not in numbered)]
+    for places in ended_alike(rows):
+        some = [place for place in places if rows[place]["id"] in asked]
+        for place in some:
+            number, moments, steps = place + 1 if place < len(listed) else "", TimesOfDay(zone), len(some) == 1
+            lines = incident_lines(rows[place], number, moments=moments, sheet=sheet, most=_WHOLE, steps=steps)
+            yield from ("", *lines)
+        if len(some) > 1:
+            label = f"do {_numbers(some)}" if some[-1] < len(listed) else "do"
+            among, moments = len(some) < len(places), TimesOfDay(zone)
+            plan = _each_step([rows[place] for place in some], moments, sheet, label=label, among_others=among)
+            yield from ("", *chain(*plan))
 
 
 def _listed(
@@ -324,7 +341,7 @@ class _Screen:
             yield from self._left(f"… {_numbers(story.others)} in the same way, not in these lines", story.others)
 
     def _left(self, said: str, places: Sequence[int]) -> list[str]:
-        return [f"{' ' * _STEP}{said}: {', '.join(f'--incident {place + 1}' for place in places)}"]
+        return [f"{' ' * _STEP}{said}: --incident {_numbers(places)}"]
 
     def _above(self, story: _Story, rows: Sequence[Row], *, named: bool) -> Iterator[list[str]]:
         """Yield the titles of a story's incidents and what they do not say, as far as there is room for these."""
@@ -398,7 +415,7 @@ def _numbers(places: Sequence[int]) -> str:
     first, last = places[0] + 1, places[-1] + 1
     if len(places) > 1 and last - first == len(places) - 1:
         return f"{first}-{last}"
-    return ", ".join(str(place + 1) for place in places)
+    return ",".join(str(place + 1) for place in places)
 
 
 def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: Sheet) -> list[str]:
@@ -625,7 +642,7 @@ class Report:
     findings: Iterable[Row]
     more: str
     every: bool = False
-    incident: str | None = None  # the only one that is drawn: its id, or its number on the screen
+    incident: str | None = None  # those that alone are drawn: numbers of the screen, ids
 
     @property
     def listed(self) -> list[Row]:
@@ -637,8 +654,7 @@ class Report:
         """Return the incidents that the report describes, worst first."""
         if self.incident is None:
             return self.listed
-        numbered = {str(number): row["id"] for number, row in enumerate(self.listed, 1)}
-        return [row for row in self.incidents if row["id"] == numbered.get(self.incident, self.incident)]
+        return incidents_asked(self.incidents, self.incident)
 
 
 def write_report(
@@ -661,10 +677,10 @@ def write_report(
     lines += wrapped(moments.prose(escape(identity)), "", "  ", sheet)
     last = wrapped(report.more, "", "  ", sheet)
     if report.incident is not None:
-        lines = [*_drawn(rows, zone=zone, sheet=sheet, most=_WHOLE), ""]
+        lines = [*_asked(report, zone=zone, sheet=sheet), ""]
     elif full:
         listed = _listed(rows, moments=moments, sheet=sheet) if len(rows) > 1 else []
-        lines += [*listed, *_drawn(rows, zone=zone, sheet=sheet, most=None)]
+        lines += [*listed, *_drawn(rows, zone=zone, sheet=sheet)]
         lines += [*_also(screen.also, zone, None, sheet), ""]
     else:
         fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last]
@@ -728,7 +744,7 @@ _OF_INCIDENTS: Final = "--incident {}: the whole of one, with its proof · --ful
 def report_of(told: Told, *, findings: bool = False) -> Report:
     """Return what a report of an audit says; with `findings` also each of them that is above a note.
 
-    Of one incident it shows that alone, in full. Raises NothingMatchesError if no incident has the id.
+    Of incidents that were asked for it shows these alone, in full. Raises NothingMatchesError if there is none such.
 
     Without, nothing is missing: each finding above a note is in an incident.
     """
@@ -736,13 +752,11 @@ def report_of(told: Told, *, findings: bool = False) -> Report:
     incidents = list(source.rows("incidents"))
     rows = (row for row in source.rows("findings") if row["severity"] != "note") if findings else ()
     report = Report(told.screen, told.screen.verdict.counts, incidents, rows, "", told.every, incident)
-    if incident is not None and not report.drawn:
-        raise nothing_matches("incident", [incident], [row["id"] for row in incidents])
     if CHANGES.name in source.tables:
         return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
     of_audit = "transactions" in source.tables
-    if report.drawn and of_audit:
-        number = "1" if len(report.drawn) == 1 else f"N (1-{len(report.drawn)})"
+    if report.listed and of_audit:
+        number = "1" if len(report.listed) == 1 else f"N (1-{len(report.listed)})"
         return replace(report, more=f"More: {_OF_INCIDENTS.format(number)}")
     return replace(report, more=f"More: {_MORE.format('transactions' if of_audit else 'files')}")
 

@@ -112,7 +112,7 @@ class Showing:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a report tells: the audit, with `every` also what happens in healthy clusters, or one `incident` alone.
+    """What a report tells: the audit, with `every` also what happens in healthy clusters, or some incidents alone.
 
     `screen` has its verdict. `origin` gives what ``provenance.json`` has, and is called only for what shows it; `more`
     writes what a text has before its totals. `since` is what changed since the last of earlier `nights`.

@@ -5,6 +5,7 @@ The first word is the worst that holds; `docs/txn-audit.md` has what each means,
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,8 +16,10 @@ from kafkalog.auditing.incidents.blocked_consumers import LATE_MS
 from kafkalog.auditing.incidents.incident import STOPS
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
+from kafkalog.errors import NothingMatchesError
 from kafkalog.exit_status import NOT_ALL, Exit, Outcome
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
+from kafkalog.narrowing import nothing_matches
 from kafkalog.quantities import age, by_number, iso, number_of
 from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import SUMMARY
@@ -27,6 +30,7 @@ __all__ = [
     "Verdict",
     "answered",
     "blocks",
+    "incidents_asked",
     "is_asked",
     "lost_said",
     "may_wait",
@@ -208,6 +212,32 @@ def _join_stopped(by_word: dict[str, list[Row]], incidents: Sequence[Row]) -> No
 def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return incidents in the order of the verdict's words, errors first; equal ones as they are."""
     return sorted(rows, key=lambda row: (_SEVERITIES.index(row["severity"]), WORDS.index(_word(row))))
+
+
+_NUMBERS: Final = re.compile("([0-9]{1,8})(?:-([0-9]{1,8}))?")
+
+
+def incidents_asked(rows: Iterable[Row], wanted: str) -> list[Row]:
+    """Return the incidents of a list of ids and of numbers on the screen, such as ``2-4,7``, in the screen's order.
+
+    Raises NothingMatchesError, which says what there is.
+    """
+    known = {row["id"]: row for row in rows}
+    shown = [row["id"] for row in worst_first(row for row in known.values() if row["kind"] not in INFORMATIVE)]
+    found: set[str] = set()
+    for one in map(str.strip, wanted.split(",")):
+        match = _NUMBERS.fullmatch(one)
+        first, last = (0, 0) if match is None else (int(match[1]), int(match[2] or match[1]))
+        if 0 < first <= last <= len(shown):
+            found.update(shown[first - 1 : last])
+        elif match is not None and shown:
+            there = "there is incident 1" if len(shown) == 1 else f"there are incidents 1 to {len(shown)}"
+            raise NothingMatchesError(f"no incident matches {one!r}; {there}")
+        elif one in known:
+            found.add(one)
+        else:
+            raise nothing_matches("incident", [one], known, patterns=False)
+    return [known[name] for name in dict.fromkeys((*shown, *known)) if name in found]
 
 
 def blocks(row: Row) -> bool:

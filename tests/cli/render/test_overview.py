@@ -100,6 +100,7 @@ def test_what_there_is_no_room_for_is_named() -> None:
     told_at = {width: shown(told(hanging), Sheet(width, wraps=False)) for width in (92, 100)}
 
     assert "… 3 in the same way, not in these lines: --incident 3" in told_at[92]
+    assert "… 3-4 in the same way, not in these lines: --incident 3-4" in shown(told(ADMIN), Sheet(120))
     assert "in the same way" not in told_at[100]
     assert "Save all that hangs, 5 records of 2 transactions among it" in told_at[92]
     assert shown(told(TORN), Sheet(100, wraps=False)).count("Find out who sent the foreign marker") == 1
@@ -134,7 +135,34 @@ def test_an_incident_is_named_by_its_number_or_its_id() -> None:
     assert found is not None
     assert kafkalog("txn-audit", "--incident", found[1], ADMIN).text == by_number.text
     assert "tickets-tickets.26-0 at offset 4" in " ".join(by_number.text.split())
-    assert kafkalog("txn-audit", "--incident", "5", ADMIN).status == 3
+    refused = kafkalog("txn-audit", "--incident", "5", ADMIN)
+    assert refused.status == 3
+    assert "no incident matches '5'; there are incidents 1 to 4" in refused.err
+
+
+def test_several_incidents_are_whole_and_have_the_steps_of_one_plan_once(tmp_path: Path) -> None:
+    """Numbers with commas and ranges, ids among them; as an audit that was written has them, too."""
+    several = kafkalog("txn-audit", "--incident", "2-3,1", ADMIN).text
+    name = re.findall("incident +([0-9a-f]{12})", several)[1]
+
+    assert re.findall(r"^ (?:\d (?=ERROR)|    do|do \S+)", several, re.MULTILINE) == [
+        " 1 ",
+        "     do",
+        " 2 ",
+        " 3 ",
+        " do 2-3",
+    ]
+    assert several.count("Save all that hangs, 5 records of 2 transactions among it") == 1  # of 4 nothing is said
+    assert several.count("    proof ") == 3
+    assert kafkalog("txn-audit", "--incident", f"{name},3", "--incident", "1", ADMIN).text == several
+    for wrong in ("3-2", "2-5", "0", "2,,3", "99999999999"):
+        assert (
+            f"no incident matches '{wrong.split(',')[-2] if ',' in wrong else wrong}'"
+            in kafkalog("txn-audit", "--incident", wrong, ADMIN).err
+        )
+    assert kafkalog("txn-audit", ADMIN, "-o", tmp_path / "audit").status == 1
+    assert kafkalog("report", "--incident", "2-3,1", tmp_path / "audit").text == several
+    assert kafkalog("report", "--incident", "2", "--format", "html", tmp_path / "audit").status == 2
 
 
 def row(**cells: Any) -> dict[str, Any]:
