@@ -58,7 +58,9 @@ class IncidentLine(NamedTuple):
             None if first is None else first["since_until_ms"],
             _who(some),
             _behind(some),
-            next_words([step["text"] for step in row["next_steps"]]) if row["next_steps"] else "",
+            next_words([step["text"] for step in row["next_steps"] if step.get("kind") != "look"])
+            if row["next_steps"]
+            else "",
         )
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import pytest
 
 from invoke import kafkalog
+from kafkalog.auditing.incidents import again_said
 from kafkalog.reports import ended_alike, plan_of
 from official import FIXTURES
 
@@ -27,15 +28,54 @@ def test_hanging_transactions_have_one_plan() -> None:
     alone = [plan_of([row]) for row in rows]
 
     assert ended_alike(rows[:3]) == [[0, 1, 2]]
-    assert list(plan) == ["save", "check", "end", "verify", "again"]
-    for kind in ("check", "end"):
-        assert list(plan[kind].commands) == [one for steps in alone for step in steps if step.kind == kind
-                                             for one in step.commands]  # fmt: skip
+    assert list(plan) == ["save", "check", "look", "end", "again"]
+    for kinds, each in ((("check", "look"), "check"), (("end",), "end")):  # alone a check has both lines
+        together = [line for kind in kinds for line in plan[kind].commands]
+        assert sorted(together) == sorted(line for steps in alone for step in steps if step.kind == each
+                                          for line in step.commands)  # fmt: skip
     for row in rows:
         (part,) = row["parts"]
         assert f"{part['first_offset']} (producer {part['producer_id']})" in plan["check"].text
         assert f"--start-offset {part['first_offset']}" in " ".join(plan["end"].commands)
     assert all(steps[-1].text in plan["again"].text for steps in alone)
+
+
+def test_what_is_owed_alike_is_said_once() -> None:
+    """With why of each where it differs."""
+    part = {"topic": "t", "partition": 0, "producer_id": 7, "because": "no file says", "write_again": "ask"}
+    parts = [{**part, "transactional_id": name, "records": records} for name, records in (("a", 1), ("b", 2), ("a", 3))]
+    others = [{**one, "because": f"for {one['transactional_id']}", "write_again": "no"} for one in parts]
+
+    assert list(again_said(parts, in_brief=True)) == [
+        "Ask the owners whether to write again the 4 records of a, 2 of b: no file says."
+    ]
+    assert list(again_said(others, in_brief=True)) == ["Do not write again the 4 records of a (for a), 2 of b (for b)."]
+    assert list(again_said(parts[:1] + others[1:2], in_brief=True)) == [
+        "Ask the owner of a whether to write the 1 record again: no file says.",
+        "Do not write the 2 records of b again: for b.",
+    ]
+
+
+def test_what_only_may_hang_is_ended_by_lines_that_no_program_is_given() -> None:
+    """They stand behind the question; the rows have none, and one plan is of these and of what is proved."""
+    rows = [row for row in rows_of(FIXTURES / "v2.8-hanging" / "data") if row["kind"] == "consumers-stopped"]
+    lines = [line for row in rows for step in plan_of([row]) if step.kind == "end" for line in step.commands]
+
+    assert [step["command"] for row in rows for step in row["next_steps"] if step["kind"] == "end"] == [None] * len(
+        rows
+    )
+    assert [line.rpartition("abort ")[2] for line in lines] == [
+        f"--topic ledger --partition {partition} --start-offset {first}"
+        for partition, first in ((2, 0), (0, 9), (1, 13))
+    ]
+    assert [step.kind for step in plan_of(rows)] == ["ask", "save", "look", "end", "again"]
+    sure = [row for row in rows_of(HANGING) if row["kind"] == "consumers-stopped"]
+    mixed = [*sure[:1], {**rows[0], "cluster_id": sure[0]["cluster_id"]}]
+    assert ended_alike(mixed) == [[0, 1]]
+    plan = plan_of(mixed)
+    assert [step.kind for step in plan] == ["save", "ask", "look", "end", "again"]
+    assert plan[1].text.startswith("Ask the broker, about producer 2 after 2026-11-21T09:09:27")
+    assert len(plan[3].commands) == 2
 
 
 def test_one_line_saves_what_each_of_theirs_does() -> None:
@@ -63,7 +103,15 @@ def test_what_is_not_hanging_is_saved_incident_by_incident() -> None:
 
 def made(*steps: tuple[str | None, str, str | None], **cells: Any) -> dict[str, Any]:
     """An incident with these steps."""
-    part = {"topic": "t", "partition": 0, "first_offset": 3, "producer_id": 7, "records": 2, "fate": "open"}
+    part = {
+        "topic": "t",
+        "partition": 0,
+        "first_offset": 3,
+        "producer_id": 7,
+        "records": 2,
+        "fate": "open",
+        "write_again": None,
+    }
     named = [dict(zip(("kind", "text", "command"), step, strict=True)) for step in steps]
     return {
         "id": "0", "kind": "consumers-stopped", "cause": "data-after-marker", "severity": "error", "cluster_id": None, "parts": [{**part, "hangs_after_ms": 1}],
@@ -80,8 +128,8 @@ END: Final = ("save", "Save.", "save"), ("check", "Check.", "check"), ("end", "E
     [
         (made(*END), made(*END), True),
         (made(*ASK), made(*ASK), True),
-        (made(*ASK), made(*END), False),
-        (made(*END), made(*END, severity="warning"), False),
+        (made(*ASK), made(*END), True),
+        (made(*END), made(*END, severity="warning"), True),
         (made(*END), made(*END, cluster_id="another"), False),
         (made(*END), made(*END[:1], ("check", "The line is not shown.", None), *END[2:]), False),
         (made(*END), made(*END, ("again", "Write it again.", None)), True),
@@ -110,6 +158,16 @@ def test_no_time_ends_a_two_phase_commit() -> None:
     row = made(*ASK)
     row["parts"][0]["hangs_after_ms"] = None
     assert ended_alike([row, row]) == [[0], [1]]
+
+
+def test_a_name_that_no_line_may_have_stands_in_the_text() -> None:
+    """So nobody pastes half of what there is to end."""
+    row = made(*ASK)
+    assert plan_of([row])[-1].commands == (
+        "kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic t --partition 0 --start-offset 3",
+    )
+    row["parts"].append({**row["parts"][0], "topic": "t\x1b"})
+    assert plan_of([row])[-1] == ("End.", (), "end")
 
 
 def test_an_audit_that_somebody_else_wrote_has_plans_of_its_own() -> None:

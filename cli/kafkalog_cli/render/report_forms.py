@@ -135,7 +135,7 @@ def _each_step(
     steps = [
         step for step in plan_of(rows, among_others=among_others) if step.text not in said or step.commands or step.kind
     ]
-    steps = [step for step in steps if not (is_brief and step.text.startswith("Or "))]
+    steps = [step for step in steps if not (is_brief and step.kind == "instead")]
     for number, step in enumerate(steps, 1):
         for words in (step.text, _in_brief(step)):
             whole = TimesOfDay(moments.zone) if step.kind == "ask" else moments  # whose time is compared with a clock
@@ -152,6 +152,8 @@ def _in_brief(step: PlanStep) -> str:
     """Return a step that saves or ends something with what it loses in two words, and a question without its asides."""
     if step.kind == "ask":
         return re.sub(r" \((?!producer)[^()]*\)", "", step.text)
+    if step.kind == "look":
+        return f"{step.text.partition(': ')[0].removesuffix('.')}."
     if step.kind not in ("save", "end") or len(step.commands) != 1:
         return step.text
     what, _, loses = step.text.partition(": ")
@@ -252,12 +254,14 @@ class _Screen:
     sheet: Sheet
     stories: list[_Story] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
+    airy: bool = False  # with a blank line before what is to do
 
     def lines(self) -> list[str]:
         """Return the lines."""
         whole = sorted(self.stories, key=lambda story: story.places)
         table = self._table(chain.from_iterable((*story.places, *story.others) for story in whole))
-        return [*table, *[""] * bool(whole), *chain.from_iterable(map(self._of_story, whole)), *self.beside]
+        between = [""] * (bool(whole) and (self.airy or not table))
+        return [*table, *between, *chain.from_iterable(map(self._of_story, whole)), *self.beside]
 
     def _table(self, told: Iterable[int]) -> list[str]:
         if len(self.rows) < 2:
@@ -277,7 +281,11 @@ class _Screen:
             self._take(story, others=len(urgent) - number)
         if not self.stories and self.rows:
             return self._cut()
-        forms = [_labels(self.also, self.sheet), *(self._also(some) for some in (_shortly(self.also), self.also))]
+        labels = _labels(self.also, self.sheet)
+        self._try_beside([labels])
+        self.airy = True
+        self.airy = self.fits()
+        forms = [["", *labels] if labels else [], *(self._also(some) for some in (_shortly(self.also), self.also))]
         for beside, detail in ((0, _PLAN), (1, _HEADS), (1, _FACTS), (2, _PROOF)):
             self._try_beside(forms[: beside + 1])
             for story in sorted(self.stories, key=lambda one: one.places):
@@ -314,7 +322,7 @@ class _Screen:
     def _try_beside(self, forms: Sequence[list[str]]) -> None:
         for form in forms:
             before, self.beside = self.beside, form
-            if not self.fits(spare=1):
+            if not self.fits(spare=int(form[:1] == [""])):
                 self.beside = before
 
     def _also(self, lines: Sequence[Line]) -> list[str]:
@@ -338,7 +346,9 @@ class _Screen:
             steps = [lines, self._left(f"… {more}", story.places)]
         yield from chain(*steps)
         if story.others:
-            yield from self._left(f"… {_numbers(story.others)} in the same way, not in these lines", story.others)
+            are_asked = [_is_asked(self.rows[place]) for place in (story.places[0], story.others[-1])]
+            how = "not in these lines" if are_asked[0] == are_asked[1] else "once the broker was asked"
+            yield from self._left(f"… {_numbers(story.others)} in the same way, {how}", story.others)
 
     def _left(self, said: str, places: Sequence[int]) -> list[str]:
         return [f"{' ' * _STEP}{said}: --incident {_numbers(places)}"]
@@ -390,6 +400,10 @@ class _Screen:
         return lines
 
 
+def _is_asked(row: Row) -> bool:
+    return any(step.get("kind") == "ask" for step in row["next_steps"])
+
+
 def _urgency(row: Row) -> int:
     """Return the rank of an incident for what room there is: what a repair downstream mends can wait for others.
 
@@ -429,13 +443,17 @@ def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: 
 
 def _labels(lines: Sequence[Line], sheet: Sheet) -> list[str]:
     """Say in one line of what kinds the lines of what else happened are, and how many of each."""
+    said = _counted(lines)
+    return wrapped(f"Also: {said}: --full", "", "  ", sheet) if said else []
+
+
+def _counted(lines: Sequence[Line]) -> str:
     counts: Counter[str] = Counter()
     for line in lines:
         counts[line.label] += line.counts
-    said = ", ".join(
+    return ", ".join(
         f"{number or ''} {_IN_A_LINE.get(label, label)}".lstrip() for label, number in counts.items() if label
     )
-    return ["", *wrapped(f"Also: {said}: --full", "", "  ", sheet)] if said else []
 
 
 _IN_A_LINE: Final = {
@@ -594,12 +612,12 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
         for event in row["events"]:
             when = "" if event["time_ms"] is None else zone.time(event["time_ms"])
             yield f"| {when} | {_literal(event['what'])} | {_literal(_place(event).strip('[]'))} |"
-    for number, step in enumerate(row["next_steps"] or (), 1):
+    for number, step in enumerate(plan_of([row]), 1):
         yield ""
-        yield f"{number}. {_literal(step['text'])}"
-        if step["command"]:
-            fence = "`" * max(3, _longest_run(step["command"]) + 1)
-            yield from ("", f"   {fence}", f"   {escape_line(step['command'])}", f"   {fence}")
+        yield f"{number}. {_literal(step.text)}"
+        if step.commands:
+            fence = "`" * max(3, *(_longest_run(line) + 1 for line in step.commands))
+            yield from ("", f"   {fence}", *(f"   {escape_line(line)}" for line in step.commands), f"   {fence}")
     yield ""
 
 
@@ -685,8 +703,12 @@ def write_report(
     else:
         fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last]
         room = LINES - sheet.rows(fixed)
-        body = _Screen(rows, screen.also, verdict.sentence, room, moments, sheet).fill()
+        shown = _Screen(rows, screen.also, verdict.sentence, room, moments, sheet)
+        body = shown.fill()
         lines += [*body, *[""] * (sheet.rows(body) < room)]
+        if not shown.beside and (said := _counted(screen.also)):
+            with_all = wrapped(report.more.replace("--full: all", f"--full: all, and {said}"), "", "  ", sheet)
+            last = with_all if sheet.rows(with_all) <= sheet.rows(last) else last
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
     stream.write(before_last)
@@ -738,7 +760,7 @@ def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
 
 _MORE: Final = "--all: all rows · --table {}: one table · kafkalog explain WORD"
 
-_OF_INCIDENTS: Final = "--incident {}: the whole of one, with its proof · --full: all · kafkalog explain WORD"
+_OF_INCIDENTS: Final = "--incident {}: one whole, with its proof · --full: all · kafkalog explain WORD"
 
 
 def report_of(told: Told, *, findings: bool = False) -> Report:

@@ -15,8 +15,9 @@ from kafkalog.auditing.incidents.cluster_tables import (
     tables_of_files,
     tables_of_rows,
 )
+from kafkalog.auditing.incidents.ending import again_said
 from kafkalog.auditing.incidents.held_bytes import items_of_judged, items_of_space, join_incidents
-from kafkalog.auditing.incidents.incident import STOPS, Incident
+from kafkalog.auditing.incidents.incident import SHOWN, STOPS, Incident
 from kafkalog.auditing.incidents.runner import (
     batches_of_audit,
     incidents_of,
@@ -42,6 +43,7 @@ from kafkalog.auditing.incidents.verdict import (
 
 __all__ = [
     "AT_LEAST",
+    "SHOWN",
     "STOPS",
     "TORN",
     "WORDS",
@@ -49,6 +51,7 @@ __all__ = [
     "ClusterTables",
     "Incident",
     "Verdict",
+    "again_said",
     "answered",
     "batches_of_audit",
     "blocks",

@@ -9,6 +9,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
+from kafkalog.auditing.incidents.ending import (
+    PRODUCERS,
+    abort_steps,
+    ask_steps,
+    describing,
+    hangs_after,
+    owing,
+)
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
@@ -27,12 +35,7 @@ from kafkalog.auditing.incidents.open_transactions import (
     COLLECT_AGAIN,
     COPY_AGAIN,
     OTHER_BROKERS,
-    PRODUCERS,
     Open,
-    abort_steps,
-    ask_steps,
-    describing,
-    hangs_after,
     open_transaction,
     since,
 )
@@ -238,9 +241,10 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         incident.steps = [describing(step.text, name) for step in incident.steps]
     if words == "transaction-hanging":
         incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(tables, every, alone=True)]
+        incident.parts = [owing(tables, one) for one in every]
     if not is_proved(incident.certainty) and words in _ASKED:
         incident.steps = [*(incident.steps if words == "prepared" else ()), *ask_steps(tables, every)]
-        incident.parts = [one.part._replace(hangs_after_ms=hangs_after(tables, one)) for one in every]
+        incident.parts = [owing(tables, one)._replace(hangs_after_ms=hangs_after(tables, one)) for one in every]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time

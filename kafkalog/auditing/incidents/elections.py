@@ -10,6 +10,7 @@ from typing import Final
 
 from kafkalog.auditing.incidents.blocked_consumers import describe, waiting_of
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
+from kafkalog.auditing.incidents.ending import abort_steps
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
@@ -29,7 +30,6 @@ from kafkalog.auditing.incidents.open_transactions import (
     AUDIT,
     OTHER_BROKERS,
     Open,
-    abort_steps,
     decided,
     open_transaction,
 )
@@ -472,7 +472,7 @@ def _lead_again(tables: ClusterTables, there: Elected, copy: LostCopy) -> Iterat
         f"Or let {copy.holder} lead again instead of all this, which {price}: stop broker"
         f" {leader} before {copy.holder} starts, then run kafka-leader-election.sh --election-type unclean. The"
         f" transactions of {copy.holder} have their markers then."
-    )
+    ).to("instead")
 
 
 def _go_on(tables: ClusterTables, there: Elected) -> Iterator[Step]:

@@ -195,7 +195,10 @@ class GroupStand(NamedTuple):
 
 
 class TransactionPart(NamedTuple):
-    """A transaction in a partition: whose it is, its records there, and what was decided of them."""
+    """A transaction in a partition: whose it is, its records there, and what was decided of them.
+
+    Of one that hangs `write_again` says whether its records have to be, once it was ended, `because` why.
+    """
 
     place: TopicPartition
     first_offset: int
@@ -205,6 +208,8 @@ class TransactionPart(NamedTuple):
     records: int | None
     fate: str
     hangs_after_ms: int | None = None
+    write_again: str | None = None
+    because: str | None = None
 
     def row(self) -> dict[str, Any]:
         """Return it as the table has it."""

@@ -16,6 +16,7 @@ from typing import Final
 from kafkalog.auditing.incidents.blocked_consumers import describe
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.coordinators import LOADED, are_loaded, is_of_coordinator, say_of_coordinator
+from kafkalog.auditing.incidents.ending import abort_steps
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
@@ -33,7 +34,6 @@ from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.auditing.incidents.open_transactions import (
     OTHER_BROKERS,
     Open,
-    abort_steps,
     is_alone,
     open_transaction,
     other_replicas,

@@ -25,7 +25,7 @@ _WORDS: Final = {
         steps=(
             _KEEP,
             Step("Write a tombstone of each key again, a record with the key and no value: all replicas get it."),
-            _REBUILD._replace(text=f"Or rebuild{_REBUILD.text.removeprefix('Rebuild')}"),
+            _REBUILD._replace(text=f"Or rebuild{_REBUILD.text.removeprefix('Rebuild')}", kind="instead"),
         ),
     ),
     "key-older-on-one": Words(

@@ -148,7 +148,7 @@ def verdict_of(
     `unread` says what could not be read, None for nothing; `noted` that there are findings. `ends` is the newest time
     (ms) in the files. Where nothing is wrong `fine` gives the word and the parts, which follow what is to be asked.
     """
-    words, parts = _worst(incidents, unread, ends)
+    words, parts = _worst(incidents, unread)
     severities = [Severity[row["severity"].upper()] for row in incidents]
     severity = max([*severities, *([Severity.NOTE] if noted else [])], default=None)
     if not words:
@@ -173,7 +173,7 @@ def answered(word: str, reasons: str, *, unread: str | None = None, counts: str 
     return Verdict(_INCOMPLETE, None, (unread,), counts=counts)
 
 
-def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tuple[list[str], list[str]]:
+def _worst(incidents: Sequence[Row], unread: str | None) -> tuple[list[str], list[str]]:
     """Return the words that hold, the worst first, and the sentence's parts; nothing where nothing is wrong."""
     by_word: dict[str, list[Row]] = {}
     for row in incidents:
@@ -186,7 +186,7 @@ def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tu
     words: list[str] = [word for word in WORDS if word in by_word or (word == "BLOCKED" and stopped)]
     if not words:
         return [], []
-    said = [_SENTENCES[word](by_word.get(word, []), ends) for word in words if word in by_word]
+    said = [_SENTENCES[word](by_word.get(word, [])) for word in words if word in by_word]
     if stopped and all(map(_is_outage, by_word.get("BLOCKED", ()))):  # else others say where consumers stop
         at, before = words.index("BLOCKED"), "BLOCKED" in by_word
         blocked = f"read_committed consumers of {_places(stopped)} are blocked"
@@ -262,12 +262,12 @@ def _word(row: Mapping[str, Any]) -> str:
     return _OF_KIND.get(row["kind"], default)
 
 
-def _blocked(rows: Sequence[Row], ends: int | None) -> str:
+def _blocked(rows: Sequence[Row]) -> str:
     """Say which partitions have no leader, then which transactions hold consumers back."""
     without = [row for row in rows if _is_outage(row)]
     others = [row for row in rows if not _is_outage(row)]
-    said = [_leaderless(without, ends)] if without else []
-    return "; ".join([*said, _held_back(others, ends)] if others else said)
+    said = [_leaderless(without)] if without else []
+    return "; ".join([*said, _held_back(others)] if others else said)
 
 
 def _is_outage(row: Row) -> bool:
@@ -275,21 +275,21 @@ def _is_outage(row: Row) -> bool:
     return bool(row["cause"] == "leader-lost")
 
 
-def _leaderless(rows: Sequence[Row], ends: int | None) -> str:
+def _leaderless(rows: Sequence[Row]) -> str:
     is_one = len(rows) == 1 and rows[0]["partitions_total"] == 1
     number = _transactions(rows)
     waits = f"; {number_of(number, 'decided transaction')} wait{'s' * (number == 1)} there for the marker"
     have = "has" if is_one else "have"
-    return f"{_places(rows)} {have} had no leader{_when(rows, ends)}{waits * bool(number)}"
+    return f"{_places(rows)} {have} had no leader{_when(rows)}{waits * bool(number)}"
 
 
-def _held_back(rows: Sequence[Row], ends: int | None) -> str:
+def _held_back(rows: Sequence[Row]) -> str:
     sure = [row for row in rows if is_proved(row["certainty"])]
     unsure = [row for row in rows if not is_proved(row["certainty"])]
     if not sure:
-        return f"{_holding(unsure)}{_when(unsure, ends)}"
-    more = f"; {_transactions(unsure):,} more may, in {_places(unsure)}" if unsure else ""
-    return f"{_holding(sure)}{_when(sure, ends)}{more}"
+        return f"{_holding(unsure)}{_when(unsure)}"
+    more = f"; {_transactions(unsure):,} more may" if unsure else ""
+    return f"{_holding(sure)}{_when(sure)}{more}"
 
 
 def _transactions(rows: Sequence[Row]) -> int:
@@ -318,7 +318,7 @@ def _holding(rows: Sequence[Row]) -> str:
     return f"{who}{may} hold{'s' * (number == 1 and not may)} back read_committed consumers of {_places(rows)}"
 
 
-def _lost(rows: Sequence[Row], ends: int | None) -> str:
+def _lost(rows: Sequence[Row]) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
     what = lost_said(rows) or "records"
     by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in rows), Counter())
@@ -335,7 +335,7 @@ def _lost(rows: Sequence[Row], ends: int | None) -> str:
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
     topics = {name.rpartition("-")[0] for row in rows for name in row["partitions"] or ()}
     to = "" if topics and topics <= _OF_BROKERS else " to consumers"
-    return f"{what} of {_places(rows)} {may} lost{to}{_when(rows, ends)}{kept}"
+    return f"{what} of {_places(rows)} {may} lost{to}{_when(rows)}{kept}"
 
 
 def lost_said(rows: Sequence[Row]) -> str:
@@ -359,7 +359,7 @@ _BY_OFFSETS: Final = frozenset(  # causes of losses that are counted by offsets
 _TOLD_BY_CAUSE: Final = ("partition-twice", "odd-batches", "loaded-all-the-same", "broker-stops", "epochs-missing")
 
 
-def _damaged(rows: Sequence[Row], ends: int | None) -> str:
+def _damaged(rows: Sequence[Row]) -> str:
     what = {
         "records-unreadable": "records cannot be read",
         "replicas-diverged": "replicas differ",
@@ -404,18 +404,18 @@ def _damaged(rows: Sequence[Row], ends: int | None) -> str:
                 continue
             where = f" in {_places(some)}"
         if kind == "records-unreadable" and lost:
-            parts.append(f"{lost_said(some)} cannot be read{where}{_when(some, ends)}")
+            parts.append(f"{lost_said(some)} cannot be read{where}{_when(some)}")
             continue
         said = what.get(kind, kind.replace("-", " "))
         if kind == "wrong-fate" and (late := sum(row["records"] or 0 for row in some)):
             was = "was" if late == 1 else "were"
             ended = f"{number_of(late, 'late record')} {was} ended by the marker of a later transaction"
-            parts.append(f"{ended}{where}{_when(some, ends, 'at')}")
+            parts.append(f"{ended}{where}{_when(some, 'at')}")
             continue
         if kind == "transaction-torn":
-            parts += [_torn([row for row in some if row["cause"] == cause], ends) for cause in _causes(some)]
+            parts += [_torn([row for row in some if row["cause"] == cause]) for cause in _causes(some)]
             continue
-        parts.append(f"{said}{where}{_when(some, ends)}")
+        parts.append(f"{said}{where}{_when(some)}")
     return "; ".join(parts)
 
 
@@ -423,7 +423,7 @@ def _causes(rows: Sequence[Row]) -> list[str]:
     return list(dict.fromkeys(row["cause"] for row in rows))
 
 
-def _torn(rows: Sequence[Row], ends: int | None) -> str:
+def _torn(rows: Sequence[Row]) -> str:
     """Say how transactions ended, all for one cause, and how they should have."""
     number = sum(row["transactions"] or 1 for row in rows)
     how, but = TORN[rows[0]["cause"]]
@@ -431,28 +431,28 @@ def _torn(rows: Sequence[Row], ends: int | None) -> str:
     if all(not is_proved(row["certainty"]) for row in rows):
         verb = "may have been"
     but = but if number == 1 else but.replace(" it", " them").replace("it is", "they are")
-    when = _when(rows, ends, "at")
+    when = _when(rows, "at")
     records = sum(row["records"] or 0 for row in rows)
     get = {"aborted": "miss", "committed": "get"}.get(how, "")
     what = f": consumers {get} {number_of(records, f'{_OTHER[how]} record')}" if records and get else ""
     return f"{number_of(number, 'transaction')} {verb} {how} in {_places(rows)}{when}, although {but}{what}"
 
 
-def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
+def _suspicious(rows: Sequence[Row]) -> str:
     waiting = [row for row in rows if row["kind"] == "consumers-stopped"]
     others = [row for row in rows if row["kind"] != "consumers-stopped"]
-    said = [f"{_held_back(waiting, ends)}: ask the broker"] if waiting else []
+    said = [f"{_held_back(waiting)}: ask the broker"] if waiting else []
     if len(others) == 1 and others[0]["kind"] != "wrong-fate":
         said.append(str(others[0]["title"]).removesuffix("."))
     elif others:
-        said.append(_damaged(others, ends))
+        said.append(_damaged(others))
     return "; ".join(said)
 
 
-def _incomplete(rows: Sequence[Row], ends: int | None) -> str:
+def _incomplete(rows: Sequence[Row]) -> str:
     if len(rows) == 1 and rows[0]["cause"] == "directory-absent":
         return str(rows[0]["title"]).removesuffix(".")
-    return f"parts of {_places(rows)} were not given or could not be read{_when(rows, ends)}"
+    return f"parts of {_places(rows)} were not given or could not be read{_when(rows)}"
 
 
 _SENTENCES: Final = {
@@ -470,15 +470,14 @@ def _places(rows: Iterable[Row]) -> str:
     return number_of(number, "partition")
 
 
-def _when(rows: Sequence[Row], ends: int | None, word: str = "since") -> str:
+def _when(rows: Sequence[Row], word: str = "since") -> str:
     times = [row["since_ms"] for row in rows if row["since_ms"] is not None]
     if not times:
         return ""
     first = min(times)
     unsure = any(row["since_ms"] == first and row["since_until_ms"] is not None for row in rows)
-    ago = f" (files end {age(ends - first)} later)" if ends is not None and ends >= first else ""
     oldest = "" if len(times) == 1 else ", the oldest" if word == "since" else ", the first"
-    return f"{oldest} {word} {iso(first)}{' at the earliest' * unsure}{ago}"
+    return f"{oldest} {word} {iso(first)}{' at the earliest' * unsure}"
 
 
 def is_asked(row: Row) -> bool:

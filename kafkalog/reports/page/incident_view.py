@@ -10,6 +10,7 @@ from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.quantities import many
 from kafkalog.reports.also import listed
 from kafkalog.reports.incident_line import IncidentLine, parts_said, records_line
+from kafkalog.reports.joint_plan import plan_of
 from kafkalog.reports.page.elements import HOST, Content, Element, command, element, moment, prose
 from kafkalog.zone import Zone
 
@@ -39,7 +40,7 @@ def incident_list(rows: Sequence[Row], zone: Zone, pictures: Mapping[str, Elemen
         (row for row in ordered if row["kind"] not in INFORMATIVE), 1)}  # those of the screen  # fmt: skip
     above = [row for row in ordered if row["severity"] != "note"]
     notes = ordered[len(above) :]
-    if any(HOST in (step["command"] or "") for row in ordered for step in row["next_steps"] or ()):
+    if any(HOST in line for row in ordered for step in plan_of([row]) for line in step.commands):
         yield _host()
     if ordered:
         yield element("div", [element("span", head) for head in _HEADS], class_="heads", aria_hidden="true")
@@ -96,7 +97,7 @@ def _whole(row: Row, zone: Zone, pictures: Mapping[str, Element | None]) -> Elem
         element(
             "div",
             element("div", element("dl", list(_facts(row, zone))), _events(row["events"] or (), zone), class_="story"),
-            element("div", _consumers(row["consumers"] or {}, zone), _steps(row["next_steps"] or (), zone),
+            element("div", _consumers(row["consumers"] or {}, zone), _steps(row, zone),
                     class_="remedy"),
             class_="two",
         ),
@@ -209,8 +210,6 @@ def _consumers(consumers: Mapping[str, str], zone: Zone) -> Element | None:
     return element("div", element("h4", "What consumers get"), element("ul", items)) if items else None
 
 
-def _steps(steps: Iterable[Row], zone: Zone) -> Element | None:
-    items = [
-        element("li", prose(one["text"], zone), command(one["command"]) if one["command"] else None) for one in steps
-    ]
+def _steps(row: Row, zone: Zone) -> Element | None:
+    items = [element("li", prose(step.text, zone), list(map(command, step.commands))) for step in plan_of([row])]
     return element("div", element("h4", "What to do"), element("ol", items)) if items else None

@@ -154,7 +154,7 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
     assert hanging(tmp_path, *steps) == [("hanging", "marker-missing", "tx-1")]
     (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if one["cause"] == "marker-missing")
     assert "save its records first" in row["title"]
-    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "end", "verify", "again"]
+    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "look", "end", "verify", "again"]
     assert row["next_steps"][-1]["text"] == "Write the 1 record of tx-1 again: it was committed."
 
 
@@ -164,7 +164,7 @@ def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Pat
     (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if "hanging" in one["title"])
 
     assert "may have committed it" in row["title"]
-    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "end", "verify", "again"]
+    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "look", "end", "verify", "again"]
     assert row["next_steps"][-1]["text"].endswith("it was most likely committed.")
 
 
@@ -180,7 +180,7 @@ def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> 
 
     assert (row["cause"], row["first_offset"]) == ("id-expired", 2)
     assert "committed it" not in row["title"]
-    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "end", "verify", "again"]
+    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "look", "end", "verify", "again"]
     assert "came after its last commit" in row["next_steps"][-1]["text"]
     assert "discards" not in row["next_steps"][0]["text"]
 

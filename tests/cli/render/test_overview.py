@@ -77,7 +77,7 @@ def test_each_incident_has_a_line_before_one_is_told() -> None:
         " · by stock-trades.56-1 (producer 1) · 19 offsets wait, 1 its own",
     ]
     assert len(re.findall("2026-11-21", "\n".join(lines))) == 1
-    assert [line[:8] for line in lines if " do " in line[:8]] == ["   do 1 ", " do 2-4 "]
+    assert [line[:8] for line in lines if " do " in line[:8]] == ["     do ", " do 2-4 "]
     narrow = " ".join(shown(told(ADMIN), Sheet(60)).split())
     assert re.findall(" 1 ERROR .*?(?= 2 ERROR)", narrow)[0].endswith("next: Look in a backup")
     assert narrow.count("next: Save, check, end") == 2

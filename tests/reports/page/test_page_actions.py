@@ -330,7 +330,7 @@ def test_print_has_every_error_unfolded(running: Any, report: Path, script: bool
         if script:
             shown.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         visible = "some => some.map(one => one.checkVisibility({contentVisibilityAuto: true}))"
-        assert shown.page.eval_on_selector_all(".incident.error pre.command", visible) == [True] * 12
+        assert shown.page.eval_on_selector_all(".incident.error pre.command", visible) == [True] * 14
         assert shown.page.is_visible("#picture svg.lanes")
         assert not shown.page.is_visible("nav")
         assert not shown.page.is_visible(".notes .incident article")
