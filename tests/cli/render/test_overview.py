@@ -45,13 +45,15 @@ def held(case: Path) -> None:
     for sheet in SHEETS:
         lines = shown(about, sheet).splitlines()
         assert sheet.rows(lines) <= LINES, (case.name, sheet)
+        whole = " ".join(" ".join(lines).split())
+        for row in incidents if len(incidents) < 12 else ():  # else some are in the number of lines that are left out
+            groups = [stand["group"] for stand in row["groups"] or ()]
+            for name in [*(row["partitions"] or ()), *(row["transactional_ids"] or ()), *groups][:20]:
+                assert re.search(rf"(?<!\w){re.escape(name)}(?!\w)", whole), (case.name, sheet, name)
+        also = {line.short.split()[0].rstrip(",:") for line in about.screen.also if line.short}
+        assert "Also" in whole or all(name in whole for name in also), (case.name, sheet, also)
         for line in [*lines, *shown(about, sheet, full=True).splitlines()]:
             assert len(line) <= sheet.width or WHOLE.match(line), (case.name, sheet, line)
-    one_line = " ".join(shown(about, Sheet(120)).split())
-    if len(incidents) < 12:  # else some are told of in the number of lines that are left out
-        for row in incidents:
-            for name in [*(row["partitions"] or ()), *(row["transactional_ids"] or ())][:20]:
-                assert name in one_line, (case.name, name)
     whole = shown(about, Sheet(120), full=True)
     assert all(row["id"] in whole for row in incidents), case.name
 
