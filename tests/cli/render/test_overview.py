@@ -288,18 +288,28 @@ def test_every_word_of_other_screens_is_explained(line: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "cause", "has_line"),
+    ("kind", "cause", "records", "has_line"),
     [
-        ("consumers-stopped", "data-after-marker", True), ("start-goes-wrong", "broker-stops", False),
-        ("records-unreadable", "epochs-missing", False), ("records-lost", "missing-offsets", False),
+        ("consumers-stopped", "data-after-marker", 1, True), ("start-goes-wrong", "broker-stops", None, False),
+        ("records-unreadable", "epochs-missing", None, False), ("records-lost", "missing-offsets", None, False),
+        ("transactions-aborted", "client", 0, False), ("replicas-diverged", "replicas-differ", None, True),
     ],
 )  # fmt: skip
-def test_only_records_that_are_in_the_log_have_a_line(kind: str, cause: str, has_line: bool) -> None:
-    """A start stops at bytes after the last record; what has no epoch here, or is lost, is in no file of the log."""
+def test_only_records_that_are_in_the_log_have_a_line(
+    kind: str, cause: str, records: int | None, has_line: bool
+) -> None:
+    """A start stops at bytes after the last record; what has no epoch here, is lost, or was cleaned, is in no file."""
     events = [{"file": "/data/t-0/00000000000000000000.log", "offset": 40, "time_ms": None, "what": ""}]
     one = row(kind=kind, cause=cause, partitions=["t-0"], first_offset=40, last_offset=40, events=events, kept_in=[])
+    one["records"] = records
 
     assert (records_line(one) is not None) == has_line
+
+
+def test_the_word_of_a_lane_is_explained() -> None:
+    """Where its last stable offset is."""
+    assert " LSO " in kafkalog("timeline", ADMIN).text
+    assert list(_explained("LSO"))
 
 
 def test_an_incident_has_the_line_to_its_records() -> None:
