@@ -703,7 +703,7 @@ def write_report(
 
 
 def _unnamed(rows: Sequence[Row], also: Sequence[Line], lines: Iterable[str], sheet: Sheet) -> Iterator[str]:
-    """Yield lines for what other lines do not name: of a sole incident, or at the begin of a line of what else is."""
+    """Yield lines for what others do not name: of a sole incident, and of what else happened if a client noticed it."""
     text = " ".join(lines)
 
     def left(names: Iterable[str]) -> list[str]:
@@ -714,8 +714,11 @@ def _unnamed(rows: Sequence[Row], also: Sequence[Line], lines: Iterable[str], sh
         for label, names in ("where", row["partitions"]), ("who", row["transactional_ids"]), ("groups", groups):
             if some := left(names or ()):
                 yield from _labelled(label, f"also {_names(some, None)}", TimesOfDay(UTC), sheet)
-    if left(line.short.split()[0].rstrip(",:") for line in also if line.short):
+    if left(line.short.split()[0].rstrip(",:") for line in also if line.label in _NOTICED):
         yield from _labels(also, sheet)[1:]
+
+
+_NOTICED: Final = frozenset({"fenced", "timed out", "by hand", "group"})
 
 
 def _written(write: Callable[[BinaryIO], None] | None) -> bytes:

@@ -50,7 +50,8 @@ def held(case: Path) -> None:
             groups = [stand["group"] for stand in row["groups"] or ()]
             for name in [*(row["partitions"] or ()), *(row["transactional_ids"] or ()), *groups][:20]:
                 assert re.search(rf"(?<!\w){re.escape(name)}(?!\w)", whole), (case.name, sheet, name)
-        also = {line.short.split()[0].rstrip(",:") for line in about.screen.also if line.short}
+        noticed = (line for line in about.screen.also if line.label in ("fenced", "timed out", "by hand", "group"))
+        also = {line.short.split()[0].rstrip(",:") for line in noticed}
         assert "Also" in whole or all(name in whole for name in also), (case.name, sheet, also)
         for line in [*lines, *shown(about, sheet, full=True).splitlines()]:
             assert len(line) <= sheet.width or WHOLE.match(line), (case.name, sheet, line)
