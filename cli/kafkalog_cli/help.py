@@ -65,6 +65,7 @@ def options_by_group(command: click.Command, ctx: click.Context) -> dict[str, li
 # Options of other tools, and what does the same here; what is only spelt alike does another thing.
 _ALIKE: Final = {
     "--debug": "--findings", "--force": "--overwrite", "--group-id": "--group", "--json": "--format",
+    "--limit": "--max-count",
     "--out": "--output", "--output-dir": "--output", "--partitions": "--partition", "--pid": "--producer-id",
     "--quiet": "--exit-zero", "--threads": "--jobs", "--topics": "--topic", "--txn-id": "--transactional-id",
     "--verbose": "--all", "--workers": "--jobs",

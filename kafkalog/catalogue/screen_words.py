@@ -37,6 +37,7 @@ LABELS: Final = {
     " came. Behind it stands what the coordinator decided.",
     "where": "The partitions of an incident, its offsets, and how many records it is about.",
     "who": "The transactional ids and producers of an incident.",
+    "LSO": "The last stable offset of a lane of timeline: read_committed consumers are given what is before it.",
     "lost": "How many records consumers have lost, how their transactions had ended, and where copies of them are.",
     "groups": "The consumer groups in an incident's partitions, with their lag: the offsets up to the end of the log.",
     "consumers": "What consumers get of an incident's partitions, by their isolation level.",

@@ -105,7 +105,8 @@ def next_words(texts: Sequence[str]) -> str:
 def records_line(row: Row) -> CommandLine | None:
     """Return the line that shows an incident's records where they are, None where none of one log are left.
 
-    What keeps a broker from its start is no record, and of what has no epoch here the remote store has the records.
+    What keeps a broker from its start is no record, of what has no epoch here the remote store has the records, and the
+    cleaner may have removed those of a transaction that was aborted.
     """
     first, last, place = row["first_offset"], row["last_offset"], next(iter(row["partitions"] or ()), "")
     logs = [copy["log"] for copy in row["kept_in"] or ()]  # else the other replica's records are at these offsets
@@ -113,7 +114,7 @@ def records_line(row: Row) -> CommandLine | None:
     directory = next((f"{log}/".split(f"/{place}/")[0] for log in logs if f"/{place}/" in f"{log}/"), None)
     topic, _, partition = place.rpartition("-")
     is_gone = row["kind"] == "records-lost" and not row["kept_in"]
-    is_gone |= row["kind"] == "start-goes-wrong" or row["cause"] == "epochs-missing"
+    is_gone |= row["kind"] == "start-goes-wrong" or row["cause"] == "epochs-missing" or row["records"] == 0
     if is_gone or directory is None or first is None or last is None or first < 0:
         return None
     which = ("--topic", topic), ("--partition", partition), ("--offset", f"{first}..{last}")

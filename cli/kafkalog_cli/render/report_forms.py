@@ -29,7 +29,7 @@ from kafkalog.reports import (
 )
 from kafkalog.tables.change_tables import CHANGES
 from kafkalog.tables.incident_tables import INCIDENTS
-from kafkalog.zone import Zone
+from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.overview import LINES, Overview, Sheet, TimesOfDay, alike, cut
 from kafkalog_cli.render.people import PAPER, encoded, style
 from kafkalog_cli.render.showing import Showing, Told
@@ -703,16 +703,45 @@ def write_report(
     else:
         fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last]
         room = LINES - sheet.rows(fixed)
-        shown = _Screen(rows, screen.also, verdict.sentence, room, moments, sheet)
-        body = shown.fill()
+        counted = _counted(screen.also)
+        with_all = wrapped(report.more.replace("--full: all", f"--full: all, and {counted}"), "", "  ", sheet)
+        is_counted = bool(counted) and sheet.rows(with_all) <= sheet.rows(last)
+        kept = 0  # rows for names that the lines lack
+        while True:
+            drawing = _Screen(rows, screen.also, verdict.sentence, room - kept, moments, sheet)
+            body = drawing.fill()
+            unsaid = () if drawing.beside or is_counted else screen.also
+            names = [*_unnamed(rows, unsaid, [*lines, *body], sheet)]
+            if sheet.rows(names) <= kept:
+                break
+            kept = sheet.rows(names)
+        at = len(body) - len(drawing.beside)
+        body[at:at] = names
         lines += [*body, *[""] * (sheet.rows(body) < room)]
-        if not shown.beside and (said := _counted(screen.also)):
-            with_all = wrapped(report.more.replace("--full: all", f"--full: all, and {said}"), "", "  ", sheet)
-            last = with_all if sheet.rows(with_all) <= sheet.rows(last) else last
+        last = with_all if is_counted and not drawing.beside else last
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
     stream.write(before_last)
     _write(stream, last)
+
+
+def _unnamed(rows: Sequence[Row], also: Sequence[Line], lines: Iterable[str], sheet: Sheet) -> Iterator[str]:
+    """Yield lines for what others do not name: of a sole incident, and of what else happened if a client noticed it."""
+    text = " ".join(lines)
+
+    def left(names: Iterable[str]) -> list[str]:
+        return [name for name in names if not re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w-]|\.\w)", text)]
+
+    for row in rows if len(rows) == 1 else ():
+        groups = dict.fromkeys(stand["group"] for stand in row.get("groups") or ())
+        for label, names in ("where", row["partitions"]), ("who", row["transactional_ids"]), ("groups", groups):
+            if some := left(names or ()):
+                yield from _labelled(label, f"also {_names(some, None)}", TimesOfDay(UTC), sheet)
+    if left(line.short.split()[0].rstrip(",:") for line in also if line.label in _NOTICED):
+        yield from _labels(also, sheet)
+
+
+_NOTICED: Final = frozenset({"fenced", "timed out", "by hand", "group"})
 
 
 def _written(write: Callable[[BinaryIO], None] | None) -> bytes:

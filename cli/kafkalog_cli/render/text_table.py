@@ -205,7 +205,8 @@ class TableSink(BlockSink):
             column, cells = table.columns[i], part.columns[i]
             answers = column.name in table.answers  # it is where people look for it, whatever the rows are
             if part.count > 1 and not answers and cells.count(cells[0]) == len(cells):
-                same.append(f"{column.name} {_time(cells[0], self._zone) if column.is_time else _cell(cells[0])}")
+                cell = _time(cells[0], self._zone) if column.is_time else _cell(cells[0])
+                same.append(f"{column.name} {cell or '(empty)'}")
             else:
                 columns.append(_Column(column, cells, self._zone, is_whole=column.name in whole))
         if same:

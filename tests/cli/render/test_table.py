@@ -14,6 +14,7 @@ from invoke import PARTITION, SEGMENT, kafkalog, rows_of
 from kafkalog.tables import TABLES
 from kafkalog.tables.internal_tables import COMMITTED
 from kafkalog_cli.render.text_table import TableSink
+from official import FIXTURES
 
 
 def dump(*arguments: str | Path) -> list[str]:
@@ -35,6 +36,7 @@ def test_what_is_the_same_in_every_row_is_said_once() -> None:
 
     assert re.search(r"in every row: .*\bmagic 2\b.*\bcodec none\b", "\n".join(lines[:3]))
     assert "codec" not in header.split()
+    assert ", members (empty), " in kafkalog("groups", FIXTURES / "k4-c-group-offsets-tv0" / "data").text
 
 
 def test_every_column_of_every_row_is_there() -> None:
