@@ -23,7 +23,7 @@ _ASK: Final = (
     "Ask the broker{whom} after {time} (where the files end, their longest timeout and a minute more). One hangs if its"
     " CurrentTransactionStartOffset is still {each}."
 )
-_LISTED: Final = "Leave alone what differs, or has its partition in TopicPartitions: its marker will come."
+_LISTED: Final = "Leave alone what differs, or has its partition in TopicPartitions{nameless}: its marker will come."
 _DIFFERS: Final = " Leave alone what differs."
 _END: Final = "End them: read_committed consumers then skip {records}. The check then says None."
 _END_ASKED: Final = "End what hangs: read_committed consumers then skip its records. The check then says None."
@@ -35,7 +35,7 @@ _HANGING: Final = frozenset(cause for cause, words in OF_OPEN.items() if words.i
 
 _WITH_LINE: Final = frozenset({"save", "check", "ask"})
 
-_NOT_OF_EACH: Final = frozenset({"save", "ask", "check", "look", "wait", "again", "instead"})  # in a plan of several
+_NOT_OF_EACH: Final = frozenset({"save", "ask", "check", "look", "again", "instead"})  # in a plan of several
 
 _KINDS: Final = frozenset({*_NOT_OF_EACH, "end", "verify"})
 
@@ -89,7 +89,7 @@ def _together(row: Row, some: Sequence[Row]) -> Iterator[PlanStep]:
     if _kind(some[0]) == "check":
         yield PlanStep(some[0]["text"], _lines(some), "check")
     elif _kind(some[0]) == "look" and len(some) > 1:
-        yield PlanStep(_LISTED, _lines(some), "look")
+        yield PlanStep(_LISTED.format(nameless=""), _lines(some), "look")
     elif _kind(some[0]) == "end" and any(_kind(step) == "ask" for step in row["next_steps"]):
         yield from (_to_end(row, step) for step in some)
     else:
@@ -118,15 +118,16 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
             yield PlanStep(some[0]["text"], _lines(some), _kind(some[0]))
         return
     asked = [row for row in rows if any(_kind(step) == "ask" for step in row["next_steps"])]
+    sure = [row for row in rows if row not in asked]
+    is_asked = not sure
     parts = [part for row in rows for part in row["parts"]]
     facts = {
         "records": many(sum(part["records"] or 0 for part in parts), "record"),
         "transactions": many(sum(row["transactions"] or 1 for row in rows), "transaction"),
         "each": listed(_numbers(parts), len(parts)),
         "time": iso(max((part.get("hangs_after_ms") or 0 for part in parts), default=0)),
-        "whom": "" if len(asked) == len(rows) else f", about {_producers(asked)}",
+        "whom": "" if is_asked else f": {_producers(sure)} now, {_ids(asked)}",
     }
-    is_asked = len(asked) == len(rows)
     save = _SAVE_AMONG if among_others else _SAVE_ASKED if is_asked else _SAVE
     if not all(row["cause"] in _HANGING for row in rows):
         saves = _lines(by_kind.get("save", ()))
@@ -139,8 +140,9 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     plan = [PlanStep(save.format(**facts), saves, "save"), check]
     yield from reversed(plan) if is_asked else plan
     if looks:
-        yield PlanStep(_LISTED, _lines(looks), "look")
-    yield from (PlanStep(*_told(step)) for step in by_kind.get("wait", ()))
+        without = [row for row in rows if any(part["transactional_id"] is None for part in row["parts"])]
+        nameless = f" ({_producers(without)} {'has' if len(without) == 1 else 'have'} no id)" if without else ""
+        yield PlanStep(_LISTED.format(nameless=nameless), _lines(looks), "look")
     ends = tuple(line for row in rows for line in _abort_lines(row))
     yield PlanStep((_END_ASKED if asked else _END).format(**facts), ends, "end")
     yield from (PlanStep(text, (), "again") for text in [" ".join(again_said(parts, in_brief=True))] if text)
@@ -165,8 +167,13 @@ def _ended(row: Row) -> list[Row]:
 
 
 def _producers(rows: Sequence[Row]) -> str:
+    ids = _ids(rows)
+    return f"producer{'s' * (' and ' in ids)} {ids}"
+
+
+def _ids(rows: Sequence[Row]) -> str:
     ids = dict.fromkeys(str(part["producer_id"]) for row in rows for part in row["parts"])
-    return f"producer{'s' * (len(ids) > 1)} {listed(ids, len(ids))}"
+    return " and ".join(ids)
 
 
 def _lines(steps: Sequence[Row]) -> tuple[str, ...]:

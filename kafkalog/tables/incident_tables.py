@@ -72,7 +72,7 @@ INCIDENTS: Final = Table(
             " transactional_id, producer_id, topic, partition, first_offset, last_offset, records (0 where"
             " there is only the marker), the fate that was decided: committed, aborted, open, none, or"
             " unknown; of one that may hang the time from which on it does, if the broker still has it; and of both"
-            " whether its records have to be written again once it was ended (yes, no, if-missed, if-committed, ask,"
+            " whether its records have to be sent again once it was ended (yes, no, if-missed, ask,"
             " ask-writers), and why",
             shape='[{"transactional_id": "string?", "producer_id": "int64", "topic": "string", "partition": "int64",'
             ' "first_offset": "int64", "last_offset": "int64?", "records": "int64?", "fate": "string",'
@@ -118,7 +118,7 @@ INCIDENTS: Final = Table(
         ),
         Column("consumers", "json", "what consumers get: read_committed, read_uncommitted", shape='{"*": "string"}'),
         Column("next_steps", "json", "what to do, in order: text, a command or null, and what it is in the plan that"
-               " ends hanging transactions (save, ask, instead, check, look, wait, end, verify, again) or null",
+               " ends hanging transactions (save, ask, instead, check, look, end, verify, again) or null",
                shape='[{"text": "string", "command": "string?", "kind": "string?"}]'),
         Column("findings", "json", "the ids of the findings that it explains; the first 1,000", shape='["string"]'),
         Column("findings_total", "int64", "how many findings it explains"),

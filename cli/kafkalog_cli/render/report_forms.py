@@ -138,14 +138,18 @@ def _each_step(
     steps = [step for step in steps if not (is_brief and step.kind == "instead")]
     for number, step in enumerate(steps, 1):
         for words in (step.text, _in_brief(step)):
-            whole = TimesOfDay(moments.zone) if step.kind == "ask" else moments  # whose time is compared with a clock
-            text = whole.prose(escape(f"{number}. {words}" if len(steps) > 1 else words))
-            text = re.sub(r"(:\d\d)\.000(?=Z|[+-]\d\d:)", r"\1", text) if step.kind == "ask" else text
+            text = escape(f"{number}. {words}" if len(steps) > 1 else words)
+            text = _by_the_clock(text, moments.zone) if step.kind == "ask" else moments.prose(text)
             lines = wrapped(text, f"{label:>{_STEP - 1}} ", " " * _STEP, sheet)
             if not is_brief or len(lines) == 1:
                 break
         yield [*lines, *(f"{' ' * _STEP}{escape_line(command)}" for command in step.commands)]
         label = ""
+
+
+def _by_the_clock(text: str, zone: Zone) -> str:
+    """Write the times of a text with their date and without milliseconds: somebody compares them with a clock."""
+    return re.sub(r"(:\d\d)\.000(?=Z|[+-]\d\d:)", r"\1", TimesOfDay(zone).prose(text))
 
 
 def _in_brief(step: PlanStep) -> str:
@@ -346,8 +350,10 @@ class _Screen:
             steps = [lines, self._left(f"… {more}", story.places)]
         yield from chain(*steps)
         if story.others:
-            are_asked = [_is_asked(self.rows[place]) for place in (story.places[0], story.others[-1])]
-            how = "not in these lines" if are_asked[0] == are_asked[1] else "once the broker was asked"
+            later = 0 if _asked_at(rows) else _asked_at([self.rows[place] for place in story.others])
+            how = "not in these lines"
+            if later:
+                how = f"if still there after {_by_the_clock(iso(later), self.moments.zone)}"
             yield from self._left(f"… {_numbers(story.others)} in the same way, {how}", story.others)
 
     def _left(self, said: str, places: Sequence[int]) -> list[str]:
@@ -400,8 +406,9 @@ class _Screen:
         return lines
 
 
-def _is_asked(row: Row) -> bool:
-    return any(step.get("kind") == "ask" for step in row["next_steps"])
+def _asked_at(rows: Iterable[Row]) -> int:
+    """Return from when on brokers are asked about incidents (ms), 0 for none."""
+    return max((part.get("hangs_after_ms") or 0 for row in rows for part in row.get("parts") or ()), default=0)
 
 
 def _urgency(row: Row) -> int:

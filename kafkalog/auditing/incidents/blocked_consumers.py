@@ -221,7 +221,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         it="It" if is_one else "They",
         stop_them=_stop_them(incident, every, is_one=is_one),
         behind=_behind(tables, every),
-        why=(why if is_one else _plural(why)) + _leads_now(tables, one),
+        why=(why if is_one else _plural(why)) + _leads_now(tables, one, is_one=is_one),
         save=_save(every),
         doubt=_doubt(tables, one),
         decided="decided" if not is_one else f"decided to {'commit' if one.decided.committed else 'abort'}",
@@ -429,7 +429,7 @@ def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
     return f"{verb} read_committed consumers of {incident.where()}{at}{began}"
 
 
-def _leads_now(tables: ClusterTables, one: Open) -> str:
+def _leads_now(tables: ClusterTables, one: Open, *, is_one: bool) -> str:
     """Say who led the partition after the time without a leader that kept a marker away."""
     without = _leaderless(tables, one) if one.finding["code"] == "transaction-hanging" else None
     led = last_led(tables.leadership.get(one.place, ()))
@@ -437,8 +437,9 @@ def _leads_now(tables: ClusterTables, one: Open) -> str:
         return ""
     if led is None or led["since_ms"] <= without.since:
         return ", and has had none since"
-    no_more = "but the coordinator counts it as ended and sends no marker again"
-    return f"; broker {led['leader']} has led it since {iso(led['since_ms'])}, {no_more}"
+    it = "it" if is_one else "them"
+    no_more = f"but the coordinator has completed {it} and sends no marker again"
+    return f"; broker {led['leader']} has led the partition since {iso(led['since_ms'])}, {no_more}"
 
 
 def _behind(tables: ClusterTables, every: list[Open]) -> str:

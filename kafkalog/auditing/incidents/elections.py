@@ -414,7 +414,7 @@ def _written_again(steps: Sequence[Step], hanging: Sequence[Open]) -> Iterator[S
     what = " of the lost offsets"
     if are_committed:  # one that the check says to leave alone may be committed after all
         what = f", {listed(ended, EVENTS)} only if ended here" if ended else ""
-    yield Step(f"Write again what was saved{what}: no Kafka command restores it.").to("again")
+    yield Step(f"Let the owners send again what was saved{what}.").to("again")
     yield from (step for step in steps[at:] if not are_committed or step.kind != "again")
 
 

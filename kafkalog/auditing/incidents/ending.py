@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Row, Step, TransactionPart
-from kafkalog.auditing.incidents.open_transactions import OR_COPY_AGAIN, PREPARED, Decided, Open, is_of, lists
+from kafkalog.auditing.incidents.open_transactions import OR_COPY_AGAIN, PREPARED, Decided, Open, lists
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.few_of_many import grouped
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
@@ -34,54 +34,46 @@ _DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 
 # The plan that ends a hanging transaction, for the screen and for docs/runbook.md. A second run changes nothing: the
 # file of the first line is there, and where no transaction begins the broker refuses the abort.
-SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
-SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
+SAVE: Final = "Save {records} of {who} {at}: this loses nothing."
+SAVE_DECIDED: Final = "Save {records} of {who} {at}: the abort discards what was committed{decided}."
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}{idle}; if not, {stop}."
 # What is listed is ended by its own marker. An abort would end it, too: the start offset is still that of the first.
 IDLE: Final = ", and that TopicPartitions of {ids} lacks {place}"
 LISTED: Final = "A partition in TopicPartitions of {id} gets its marker."
 UNLISTED: Final = "Check that TopicPartitions of {id} lacks {place}; if not, leave it alone: its marker will come."
-END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} at {at}."
+END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} {at}."
 END_TOO: Final = (
-    "End that of {who}, if the check says {first} of producer {producer}: consumers skip {records} at {at}."
+    "End that of {who}, if the check above says {first} of producer {producer}: consumers skip {records} {at}."
 )
 VERIFY: Final = "Verify: the check now says None for what was ended."
 
 # The plan for one that may hang. It has no line that ends it: most that may hang do not.
 ASK: Final = (
-    "Ask the broker after {later}. If CurrentTransactionStartOffset of producer {producer} is still {first}, it hangs:"
-    " go on. None, or another: it has ended, stop here."
+    "Ask the broker after {later}. If CurrentTransactionStartOffset of producer {producer} is still {first}, go on."
+    " None, or another: it has ended, stop here."
 )
-ASK_TOO: Final = "Ask the same of producer {producer} in {place}: it hangs there if that is still {first}."
+ASK_TOO: Final = "Ask the same of producer {producer} in {place}: go on if that is still {first}."
 SAVE_FIRST: Final = "If it hangs, save {records} of {who}: this loses nothing."
-STAYS_OPEN: Final = (
-    "Look at the state of {who}: it had an open transaction in {where} where the files end, and these may be its"
-    " records. Ongoing, PrepareCommit or PrepareAbort: ask again later. Any other: go on."
-)
 END_ONLY: Final = (
     "If it hangs, end it with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed"
     " consumers then skip {records}."
 )
 END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
 
-# Whether what was saved has to be written again: whoever wrote it counts on what its coordinator committed.
+# Whether what was saved has to be sent again: whoever wrote it counts on what its coordinator committed.
 _AGAIN: Final = {
-    "yes": "Write {the records} of {who} again: {because}.",
-    "no": "Do not write {the records} of {who} again: {because}.",
-    "if-missed": "Write {the records} of {who} again only if its owner misses {them}: {because}.",
-    "if-committed": (
-        "Write {the records} of {who} again once {who} is CompleteCommit: {because}. CompleteAbort: do not."
-    ),
-    "ask": "Ask the owner of {who} whether to write {the records} again: {because}.",
-    "ask-writers": "Ask who writes to {topic} whether to write {the records} of {who} again: {because}.",
+    "yes": "Let the owner of {who} send {the records} again, from the saved file: {because}.",
+    "no": "Do not send {the records} of {who} again: {because}.",
+    "if-missed": "Send {the records} of {who} again only if its owner misses {them}: {because}.",
+    "ask": "Ask the owner of {who} whether to send {the records} again: {because}.",
+    "ask-writers": "Ask who writes to {topic} whether to send {the records} of {who} again: {because}.",
 }
 _AGAIN_OF_SEVERAL: Final = {
-    "yes": "Write again {each}{because}.",
-    "no": "Do not write again {each}{because}.",
-    "if-missed": "Write again only what its owner misses of {each}{because}.",
-    "if-committed": "Write again {each}, once its id is CompleteCommit{because}. CompleteAbort: do not.",
-    "ask": "Ask the owners whether to write again {each}{because}.",
-    "ask-writers": "Ask those who write there whether to write again {each}{because}.",
+    "yes": "Let the owners send again, from the saved file, {each}{because}.",
+    "no": "Do not send again {each}{because}.",
+    "if-missed": "Send again only what its owner misses of {each}{because}.",
+    "ask": "Ask the owners whether to send again {each}{because}.",
+    "ask-writers": "Ask those who write there whether to send again {each}{because}.",
 }
 _COMMITTED: Final = "{they} committed"
 _MAYBE: Final = "{they} most likely committed"
@@ -90,7 +82,7 @@ _ABORTED: Final = "it aborted all its transactions of that time, the first at {t
 _ABORTED_THEM: Final = "it aborted their transaction at {time}"
 _DISCARDED: Final = "{they} to be aborted"
 _LEFT: Final = "{it} came after its last {decision}, of {time}"
-_STAYED_OPEN: Final = "its transaction of {time} leaves {them} out"
+_STAYED_OPEN: Final = "yes, if its transaction of {time} committed, which leaves {them} out"
 _UNKNOWN: Final = "no file says"
 _NO_OWNER: Final = "no file says whose {it} {are}"
 
@@ -163,7 +155,7 @@ def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
         records = many(sum(one.row["records"] or 0 for one in every), "record")
         who = listed(dict.fromkeys(one.who for one in every))
         steps.append(Step.saving(SAVE_FIRST.format(records=records, who=who)))
-        steps += list(_stays_open(tables, every[0])) or _listed(every[:SHOWN])
+        steps += _listed(every[:SHOWN])
         steps.append(Step(END_ONLY.format(which=" or ".join(ends), records=records)).to("end"))
         steps += [Step(VERIFY).to("verify"), *_again(tables, every)]
     return steps
@@ -172,9 +164,11 @@ def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
 def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[tuple[str, object], tuple[str, object]]]:
     """Return what the steps say of a transaction, and the options that name its partition."""
     row = one.row
+    at = offset_range(row["first_offset"], row["last_offset"])
+    is_between = (row["records"] or 0) <= (row["last_offset"] or row["first_offset"]) - row["first_offset"]
     facts = {
         "records": many(row["records"] or 0, "record"), "who": one.who, "place": one.place,
-        "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.at(),
+        "at": f"{'among' if is_between else 'at'} {at}", "decided": one.decided.at(),
         "producer": row["producer_id"], "first": row["first_offset"], "topic": row["topic"],
         "partition": row["partition"], "later": _later(tables, one),
     }  # fmt: skip
@@ -193,20 +187,6 @@ def _listed(every: Sequence[Open]) -> list[Step]:
         if name is not None:
             steps.append(describing(UNLISTED.format(id=name, place=place), name).to("look"))
     return steps
-
-
-def _stays_open(tables: ClusterTables, one: Open) -> Iterator[Step]:
-    """Yield how to look for a transaction of the same producer that is open in other partitions: it may be this one."""
-    steps = tables.steps.get(one.row["transactional_id"] or "", ())
-    newest = steps[-1] if steps else None
-    if newest is None or newest["state"] != "ongoing" or _is_decided(one):
-        return
-    if not is_of(newest, one.row) or lists(newest, str(one.place)):
-        return
-    if places := newest["partitions"] or ():
-        who = one.row["transactional_id"]
-        text = STAYS_OPEN.format(who=who, where=listed(places, SHOWN))
-        yield describing(text, who).to("wait")
 
 
 def describing(text: str, transactional_id: str) -> Step:
@@ -232,7 +212,7 @@ def _later(tables: ClusterTables, one: Open) -> str:
     if time is None:
         return "its owner has ended it"
     if _is_decided(one):
-        return f"{iso(time)} (a marker takes no minute)"
+        return f"{iso(time)} (a marker comes within a minute)"
     longest = f"its timeout of {age(timeout)}" if timeout else "15 min, the longest timeout by default"
     return f"{iso(time)} (where the files end, {longest} and a minute more)"
 
@@ -323,7 +303,7 @@ def _owed(tables: ClusterTables, one: Open) -> tuple[str, str, dict[str, str]]:
     fates = {some.committed if some.prepared is not None else None for some in some_of}
     if len(fates) == 1 and (is_whole or None in fates):
         aborted = _ABORTED_THEM if len(some_of) == 1 else _ABORTED
-        said = {True: ("yes", _WITHOUT), False: ("no", aborted), None: ("if-committed", _STAYED_OPEN)}[fates.pop()]
+        said = {True: ("yes", _WITHOUT), False: ("no", aborted), None: ("ask", _STAYED_OPEN)}[fates.pop()]
         return *said, {"time": iso(_time_of(some_of[0]))}
     if fates or before is None or not is_whole or any(some.committed for some in later):
         return *unknown, {}

@@ -279,7 +279,7 @@ _OF_MISSED: Final = Words(
     "They never get these records, and no error; they get the others.",
     steps=(
         Step.saving("Save the records that no consumer can fetch: this loses nothing."),
-        Step("Write again those that are wanted: no Kafka command moves them."),
+        Step("Let their owners send again those that are wanted: no Kafka command moves them."),
         Step("Find the client that wrote them. Brokers placed the last offset of its batches right, and counted back."),
     ),
 )  # fmt: skip

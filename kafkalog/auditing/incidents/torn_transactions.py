@@ -45,7 +45,7 @@ _WORDS: Final = {
         "They get all records.",
         (
             Step.saving("Save {too} of {whose}, which read_committed consumers miss: this loses nothing."),
-            Step("Write them again by hand: no command commits what was aborted."),
+            Step("Let their owner send them again, from that file: no command commits what was aborted."),
             Step("Find out who sent the foreign marker.{hand}"),
         ),
     ),

@@ -114,9 +114,7 @@ def test_the_old_leader_may_lead_again() -> None:
     assert incident.steps[-1].text.startswith(
         "Or let broker 2 lead again instead of all this, which gives up offsets 5-8"
     )
-    assert incident.steps[-3].text == (
-        "Write again what was saved, offsets 3-4 only if ended here: no Kafka command restores it."
-    )
+    assert incident.steps[-3].text == ("Let the owners send again what was saved, offsets 3-4 only if ended here.")
     assert (
         "id-q (producer 1000) at offset 3 lost its COMMIT marker, at offset 7, and stops read_committed consumers there"
         " since the election (6 offsets wait, 2 its own): ending it gives up 2 committed records more, 7 in all."

@@ -549,7 +549,7 @@ def test_the_runbook_has_the_plan_that_is_printed() -> None:
     """Step for step, of an example."""
     runbook = " ".join((FIXTURES.parent / "docs" / "runbook.md").read_text().split())
     facts = {
-        "records": "3 records", "who": "producer 7", "producer": 7, "first": 4, "at": "offsets 4-6",
+        "records": "3 records", "who": "producer 7", "producer": 7, "first": 4, "at": "at offsets 4-6",
         "place": "orders-0", "stop": "stop", "idle": "",
     }  # fmt: skip
 
@@ -565,11 +565,11 @@ def test_a_plan_saves_before_it_ends_and_says_what_to_write_again() -> None:
     for steps, asked in zip(plans, ([], ["look"], ["look"]), strict=True):  # whose id is known
         assert [step["kind"] for step in steps] == ["save", "check", *asked, "end", "verify", "again"]
     assert [steps[-1]["text"].rpartition(", of")[0] or steps[-1]["text"] for steps in plans] == [
-        "Ask who writes to clicks-coupons.10 whether to write the 2 records of producer 3 again: no file says whose they"
+        "Ask who writes to clicks-coupons.10 whether to send the 2 records of producer 3 again: no file says whose they"
         " are.",
-        "Do not write the 3 records of payments-trades.85-0 again: it aborted their transaction at"
+        "Do not send the 3 records of payments-trades.85-0 again: it aborted their transaction at"
         " 2026-11-21T08:55:18.079Z.",
-        "Write the 1 record of stock-trades.56-1 again only if its owner misses it: it came after its last commit",
+        "Send the 1 record of stock-trades.56-1 again only if its owner misses it: it came after its last commit",
     ]
     parts = [row["parts"][0] for row in rows if row["kind"] == "consumers-stopped"]
     assert [part["write_again"] for part in parts] == ["ask-writers", "no", "if-missed"]

@@ -102,7 +102,7 @@ def test_two_partitions_of_one_decision_are_one_transaction(tmp_path: Path) -> N
     assert one.title.endswith(" Its part in t-2 was committed.")
     assert [step.text.split(":")[0] for step in one.steps[:2]] == [
         "Save 2 committed records of tx-1 (producer 1000), which read_committed consumers miss",
-        "Write them again by hand",
+        "Let their owner send them again, from that file",
     ]
 
 

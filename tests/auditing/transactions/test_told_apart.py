@@ -155,7 +155,10 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
     (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if one["cause"] == "marker-missing")
     assert "save its records first" in row["title"]
     assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "look", "end", "verify", "again"]
-    assert row["next_steps"][-1]["text"] == "Write the 1 record of tx-1 again: it was committed."
+    assert (
+        row["next_steps"][-1]["text"]
+        == "Let the owner of tx-1 send the 1 record again, from the saved file: it was committed."
+    )
 
 
 def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Path) -> None:
