@@ -407,6 +407,7 @@ def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: 
     for line in lines:
         text = (moments or TimesOfDay(zone)).prose(escape(line.text))
         said += wrapped(text, f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), sheet)
+        said += [f"{' ' * (_LABEL + 3)}{escape_line(command)}" for command in line.commands]
     return said
 
 
@@ -580,10 +581,15 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
     for number, step in enumerate(row["next_steps"] or (), 1):
         yield ""
         yield f"{number}. {_literal(step['text'])}"
-        if step["command"]:
-            fence = "`" * max(3, _longest_run(step["command"]) + 1)
-            yield from ("", f"   {fence}", f"   {escape_line(step['command'])}", f"   {fence}")
+        yield from _fenced(step["command"])
     yield ""
+
+
+def _fenced(command: str | None) -> Iterator[str]:
+    """Yield the lines of a command of a list's item."""
+    if command:
+        fence = "`" * max(3, _longest_run(command) + 1)
+        yield from ("", f"   {fence}", f"   {escape_line(command)}", f"   {fence}")
 
 
 _MARKS: Final = frozenset("\\`*_{}[]<>()#+!|~&")
@@ -693,8 +699,11 @@ def write_markdown(told: Told, showing: Showing, stream: BinaryIO) -> None:
     for row in report.drawn:
         _write(stream, incident_markdown(row, zone=zone))
     if report.screen.also:
-        lines = (f"- **{line.label}**: {_literal(zone.prose(line.text))}" for line in report.screen.also)
-        _write(stream, ["## Also", "", *lines, ""])
+        _write(stream, ["## Also", ""])
+        for line in report.screen.also:
+            commands = chain.from_iterable(map(_fenced, line.commands))
+            _write(stream, [f"- **{line.label}**: {_literal(zone.prose(line.text))}", *commands])
+        _write(stream, [""])
     for row in report.findings:
         _write(stream, [f"- **{row['severity']}: {row['code']}**: `{escape(_where(row))}`: {escape(row['message'])}"])
     _write(stream, ["", report.totals])

@@ -85,11 +85,16 @@ class Decided(NamedTuple):
                     which = f" (broker {led['leader']}, coordinator epoch {led['leader_epoch']})"
                 yield Event(time, "broker", row["log"], row["offset"], f"The coordinator{which} {what} of {whose}.")
 
+    @property
+    def may(self) -> str:
+        """Say of a commit that may have been another transaction's that it may."""
+        is_alone = self.prepared is None and self.completed is not None
+        return " by all that is left of the coordinator's records" if is_alone else ""
+
     def at(self) -> str:
-        """Say when it was decided; of a commit that may have been another transaction's, that it may."""
+        """Say when it was decided, as far as records are left."""
         said = self.prepared or self.completed
-        may = " by all that is left of the coordinator's records" if self.prepared is None else ""
-        return "" if said is None else f" at {iso(said['last_update_timestamp_ms'])}{may}"
+        return "" if said is None else f" at {iso(said['last_update_timestamp_ms'])}{self.may}"
 
 
 def decided(tables: ClusterTables, row: Row, record: int | None = None) -> Decided:
@@ -283,7 +288,7 @@ PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-
 # The plan that ends a hanging transaction, for the screen and for docs/runbook.md. A second run changes nothing: the
 # file of the first line is there, and where no transaction begins the broker refuses the abort.
 SAVE: Final = "Save {records} of {who} at {at}: this loses nothing."
-SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{decided}."
+SAVE_DECIDED: Final = "Save {records} of {who} at {at}: the abort discards what was committed{may}."
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}{idle}; if not, {stop}."
 # Data of the next transaction there would be ended, too: its start offset is still that of the first.
 IDLE: Final = ", and that describe --transactional-id {id} does not list the partition"
@@ -409,7 +414,7 @@ def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[t
     row = one.row
     facts = {
         "records": many(row["records"] or 0, "record"), "who": one.who, "place": one.place,
-        "at": offset_range(row["first_offset"], row["last_offset"]), "decided": one.decided.at(),
+        "at": offset_range(row["first_offset"], row["last_offset"]), "may": one.decided.may,
         "producer": row["producer_id"], "first": row["first_offset"], "topic": row["topic"],
         "partition": row["partition"], "later": _later(tables, one),
     }  # fmt: skip
