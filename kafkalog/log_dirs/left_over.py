@@ -57,7 +57,8 @@ def left_over(where: LogDirectory | PartitionDirectory) -> Iterator[Finding]:
         yield _of(where, "files-deleted", deleted, "the broker deletes them first at its next start")
     lowest = _lowest(names.get(".cleaned", []))
     if cleaned := names.get(".cleaned"):
-        yield _of(where, "files-cleaned", cleaned, _why_cleaned(where, cleaned))
+        why, remedy = _why_cleaned(where, cleaned)
+        yield _of(where, "files-cleaned", cleaned, why)._replace(remedy=remedy)
     yield from _swaps(where, names.get(".swap", []), lowest)
     if unfinished := names.get(".tmp"):
         yield _of(where, "files-unfinished", unfinished, _UNFINISHED)
@@ -136,23 +137,26 @@ _RAISE: Final = "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-
 FAILED: Final = "left by a cleaning that failed"
 
 
-def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> str:
-    """Say why there are ``.cleaned`` files: whoever interrupts a cleaning in order deletes them, a failure does not.
+def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> tuple[str, str | None]:
+    """Say why there are ``.cleaned`` files, and return what gives a cleaning room where it had none.
 
-    LogCleaner deletes what a LogCleaningAbortedException leaves, as a stop throws it, and nothing after any other.
+    Whoever interrupts a cleaning in order deletes them, a failure does not: LogCleaner deletes what a
+    LogCleaningAbortedException leaves, as a stop throws it, and nothing after any other.
     """
     if not where.clean_shutdown:
-        return "left by an interrupted cleaning, not part of the log; the broker deletes them at its next start"
+        return "left by an interrupted cleaning, not part of the log; the broker deletes them at its next start", None
     sizes = ((name, _full_size(os.path.join(where.log, name), parsed.kind)) for name, parsed in cleaned)
     full = [(name, size) for name, size in sizes if size]
-    why, mend = "; the broker's log says why", "Mend that"
+    why, mend, line = "; the broker's log says why", "Mend that", None
     for name, size in full[:1]:
         line = command_line(_RAISE, ("--entity-name", where.topic), ("--add-config", "segment.index.bytes=10485760"))
         why = f", as {name} is full with {size} bytes"
-        mend = f"Raise segment.index.bytes of the topic, as to 10485760, its default{f' ({line})' if line else ''},"
-    start = "its start deletes the .cleaned files, no records, and it cleans again"
-    then = f"{mend} and restart the broker, an outage if it is the only one: {start}"
-    return f"{FAILED}{why}. The broker has not cleaned the partition since. {then}"
+        mend = "Raise segment.index.bytes of the topic, as to 10485760, its default,"
+    then = (
+        f"{mend} and restart the broker, an outage of what has no other replica: its start deletes the .cleaned files,"
+        " no records, and it cleans again"
+    )
+    return f"{FAILED}{why}. The broker has not cleaned there since. {then}", line
 
 
 # The size of an index's entry, and how many at its end it keeps free: TimeIndex.isFull.

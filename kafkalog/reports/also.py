@@ -29,19 +29,23 @@ _TABLES: Final = {  # which has them all, if not the findings
     "fenced": "incidents", "timed out": "incidents", "by hand": "incidents",
     "open": "transactions", "log start": "partitions", "new id": "coordinator",
 }  # fmt: skip
-_STEP: Final = re.compile(r"(.*) (went back by|lost its committed offset) \d", re.DOTALL)
+_STEP: Final = re.compile(r"(.*) (went back by|lost its committed offset) \d+.*?(?:, (from \d+ to \d+)|$)", re.DOTALL)
 _GROUP: Final = re.compile(r"(\d+) offset commits? of group (.*), written by producer \d+, (?:is|are) in ", re.DOTALL)
 
 Row = dict[str, Any]
 
 
 class Line(NamedTuple):
-    """A line: its label, and what it says. `counts` is how many things it stands for, `names` says which in short."""
+    """A line: its label, and what it says. `counts` is how many things it stands for, `names` says which in short.
+
+    `commands` are lines to run, as it says.
+    """
 
     label: str
     text: str
     counts: int = 1
     names: str = ""
+    commands: tuple[str, ...] = ()
 
     @property
     def short(self) -> str:
@@ -337,18 +341,21 @@ def _unread_groups(source: AuditSource) -> Iterator[Line]:
 
 def _steps_of_groups(source: AuditSource) -> Iterator[Line]:
     """Yield which groups went back, and which lost what they had committed: one place of each, and where else."""
-    found: dict[tuple[str, str], dict[tuple[str, int], str]] = {}
+    found: dict[tuple[str, str], dict[tuple[str, int], re.Match[str]]] = {}
     for row in source.notes(_STEPS):
         if (said := _STEP.match(row["message"])) is not None:
-            found.setdefault((said[1], said[2]), {})[row["topic"], row["partition"]] = row["message"]
+            found.setdefault((said[1], said[2]), {})[row["topic"], row["partition"]] = said
     for (group, did), places in sorted(found.items()):
         first, *others = sorted(places, key=lambda place: (by_number(place[0]), place[1]))
+        how = "went back" if did == "went back by" else "lost its offset"
+        at = f"{places[first][3] or ''} in {first[0]}-{first[1]}".lstrip()
+        at = f"in {len(places)} partitions" if others else at
         more = listed([f"{topic}-{partition}" for topic, partition in others], len(others))
         yield Line(
             "group",
-            f"{places[first]}{f'; so it did in {more}' if more else ''}",
+            f"{places[first].string}{f'; so it did in {more}' if more else ''}",
             1,
-            f"{group} {'went back' if did == 'went back by' else 'has offsets that expired or were deleted'}",
+            f"{group} {how} {at}",
         )
 
 
@@ -371,15 +378,16 @@ def _newest_before(source: AuditSource, logs: Mapping[str, int]) -> dict[str, in
 
 def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[ClusterRead]) -> Iterator[Line]:
     """Yield the logs in which a cleaning did not finish, and how far the cleaner says that it is."""
-    left = {row["log"]: row["message"] for row in source.notes(_CLEANINGS)}
+    left = {row["log"]: (row["message"], row["remedy"]) for row in source.notes(_CLEANINGS)}
     checkpoints = {log: offset for one in about for log, offset in one.cleanings}
-    failed: dict[str, list[tuple[str, str]]] = {}  # by why, the names and how far each is
+    failed: dict[str, list[tuple[str, str, str | None]]] = {}  # by why, the names, how far each is and what helps
     for row in sorted(logs, key=lambda row: (by_number(row["topic"]), row["partition"])):
         log = row["log"]
         if log not in left and log not in checkpoints:
             continue
         offset = checkpoints.get(log, -1)
-        said = left.get(log, "its segments are cleaned further than that: a cleaning was running, or was interrupted")
+        cleaned = "its segments are cleaned further than that: a cleaning was running, or was interrupted"
+        said, remedy = left.get(log, (cleaned, None))
         far = "the cleaner has no checkpoint of it" if offset < 0 else (
             f"by its checkpoint the cleaner is at offset {offset} of {row['log_end_offset']}"
         )  # fmt: skip
@@ -387,14 +395,15 @@ def _cleanings(source: AuditSource, logs: Iterable[Row], about: Iterable[Cluster
         if FAILED in said:
             at = f" at offset {offset} of {row['log_end_offset']}" if offset >= 0 else ""
             why = said.partition(": ")[2].replace(FAILED, "a cleaning failed")
-            failed.setdefault(why, []).append((where, f"{where}{at}"))
+            failed.setdefault(why, []).append((where, f"{where}{at}", remedy))
             continue
         order = (said, far) if log in left else (far, said)
         yield Line(_CLEANING, f"{where}: {'; '.join(order if log in checkpoints else order[:1])} [{log}]", 1, where)
     for why, some in failed.items():
-        names, places = zip(*some, strict=True)
+        names, places, remedies = zip(*some, strict=True)
         said = f"{STOPPED} in {listed(places, len(places))}, no file says since when. {_COST}. {capital(why)}"
-        yield Line(_CLEANING, said, len(some), listed(names, len(names)))
+        commands = tuple(dict.fromkeys(filter(None, remedies)))
+        yield Line(_CLEANING, said, len(some), listed(names, len(names)), commands)
 
 
 def _versions(about: Iterable[ClusterRead]) -> Iterator[Line]:

@@ -208,10 +208,10 @@ def _behind(some: Sequence[Row]) -> str:
     records = sum(row["records"] or 0 for row in some)
     waits = sum(row.get("offsets_waiting") or 0 for row in some)
     waiting = f"{many(waits, 'offset')} wait{'s' * (waits == 1)}" if waits else ""
+    how = "unreadable" if some[0]["kind"] == "records-unreadable" else "lost"
     if lost and by_outcome.total() == sum(lost):
-        said = f"lost: {', '.join(f'{count} {word}' for word, count in by_outcome.items())}"
+        said = f"{how}: {', '.join(f'{count} {word}' for word, count in by_outcome.items())}"
     elif lost:
-        how = "unreadable" if some[0]["kind"] == "records-unreadable" else "lost"
         said = f"{lost_said(some)} {how}" if sum(lost) else ""
     else:
         said = many(records, "record") if any(row["records"] is not None for row in some) else ""

@@ -132,6 +132,7 @@ def test_what_a_failed_cleaner_left(tmp_path: Path) -> None:
     assert all("left by a cleaning that failed" in finding.message for finding in found)
     assert all("00000000000000000000.timeindex.cleaned is full with 120 bytes" in finding.message for finding in found)
     assert all("Raise segment.index.bytes" in finding.message for finding in found)
+    assert all(" --add-config segment.index.bytes=10485760" in str(finding.remedy) for finding in found)
 
 
 @pytest.mark.parametrize(("mark", "failed"), [(True, True), (False, False)])

@@ -445,6 +445,7 @@ def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: 
     for line in lines:
         text = (moments or TimesOfDay(zone)).prose(escape(line.text))
         said += wrapped(text, f"   {line.label:<{_LABEL}}", " " * (_LABEL + 3), sheet)
+        said += [f"{' ' * (_LABEL + 3)}{escape_line(command)}" for command in line.commands]
     return said
 
 
@@ -622,10 +623,15 @@ def incident_markdown(row: Row, *, zone: Zone) -> Iterator[str]:
     for number, step in enumerate(plan_of([row]), 1):
         yield ""
         yield f"{number}. {_literal(step.text)}"
-        if step.commands:
-            fence = "`" * max(3, *(_longest_run(line) + 1 for line in step.commands))
-            yield from ("", f"   {fence}", *(f"   {escape_line(line)}" for line in step.commands), f"   {fence}")
+        yield from _fenced(step.commands)
     yield ""
+
+
+def _fenced(commands: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of commands of a list's item."""
+    if commands:
+        fence = "`" * max(3, *(_longest_run(line) + 1 for line in commands))
+        yield from ("", f"   {fence}", *(f"   {escape_line(line)}" for line in commands), f"   {fence}")
 
 
 _MARKS: Final = frozenset("\\`*_{}[]<>()#+!|~&")
@@ -767,8 +773,10 @@ def write_markdown(told: Told, showing: Showing, stream: BinaryIO) -> None:
     for row in report.drawn:
         _write(stream, incident_markdown(row, zone=zone))
     if report.screen.also:
-        lines = (f"- **{line.label}**: {_literal(zone.prose(line.text))}" for line in report.screen.also)
-        _write(stream, ["## Also", "", *lines, ""])
+        _write(stream, ["## Also", ""])
+        for line in report.screen.also:
+            _write(stream, [f"- **{line.label}**: {_literal(zone.prose(line.text))}", *_fenced(line.commands)])
+        _write(stream, [""])
     for row in report.findings:
         _write(stream, [f"- **{row['severity']}: {row['code']}**: `{escape(_where(row))}`: {escape(row['message'])}"])
     _write(stream, ["", report.totals])

@@ -61,8 +61,8 @@ __all__ = [
 ]
 
 _LET_END: Final = (
-    "Let the coordinator end the {what}: {was} decided and pending where the files end. It sends the marker again until"
-    " a leader takes it, also after a start. Do not abort {it}."
+    "Let the coordinator end the {what}, decided and pending where the files end: it sends the marker again until a"
+    " leader takes it, also after a start. Do not abort {it}."
 )
 _ENDED: Final = "Verify: CurrentTransactionStartOffset of {whose} is None after the marker."
 _GET: Final = ("{stop}{held}", "They get everything, including {these}.")
@@ -256,8 +256,8 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
 def let_end(every: list[Open]) -> Iterator[Step]:
     """Yield how decided transactions end, and how that is seen in each partition."""
     is_one = len({one.row["producer_id"] for one in every}) == 1
-    it, was, what = ("it", "it was", "transaction") if is_one else ("them", "they were", "transactions")
-    yield Step(_LET_END.format(it=it, was=was, what=what))
+    it, what = ("it", "transaction") if is_one else ("them", "transactions")
+    yield Step(_LET_END.format(it=it, what=what))
     for place in sorted({one.place for one in every})[:SHOWN]:
         ids = sorted({one.row["producer_id"] for one in every if one.place == place})
         whose = f"producer{'s' * (len(ids) > 1)} {listed(map(str, ids))}"

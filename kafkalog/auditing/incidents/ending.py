@@ -35,7 +35,7 @@ _DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 # The plan that ends a hanging transaction, for the screen and for docs/runbook.md. A second run changes nothing: the
 # file of the first line is there, and where no transaction begins the broker refuses the abort.
 SAVE: Final = "Save {records} of {who} {at}: this loses nothing."
-SAVE_DECIDED: Final = "Save {records} of {who} {at}: the abort discards what was committed{decided}."
+SAVE_DECIDED: Final = "Save {records} of {who} {at}: the abort discards what was committed{may}."
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}{idle}; if not, {stop}."
 # What is listed is ended by its own marker. An abort would end it, too: the start offset is still that of the first.
 IDLE: Final = ", and that TopicPartitions of {ids} lacks {place}"
@@ -168,7 +168,7 @@ def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[t
     is_between = (row["records"] or 0) <= (row["last_offset"] or row["first_offset"]) - row["first_offset"]
     facts = {
         "records": many(row["records"] or 0, "record"), "who": one.who, "place": one.place,
-        "at": f"{'among' if is_between else 'at'} {at}", "decided": one.decided.at(),
+        "at": f"{'among' if is_between else 'at'} {at}", "may": one.decided.may,
         "producer": row["producer_id"], "first": row["first_offset"], "topic": row["topic"],
         "partition": row["partition"], "later": _later(tables, one),
     }  # fmt: skip

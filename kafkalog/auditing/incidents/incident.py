@@ -17,7 +17,9 @@ from kafkalog.tables.incident_tables import INCIDENTS
 
 __all__ = [
     "EVENTS",
+    "FAILS",
     "LISTED",
+    "LOOK_FIRST",
     "SHOWN",
     "STOPS",
     "Consumers",
@@ -88,7 +90,11 @@ EVENTS: Final = 20  # findings or transactions of an incident that have events a
 
 SHOWN: Final = 3  # things that a sentence names
 
+LOOK_FIRST: Final = "look-first"  # the kind of the step that asks whether a copy of a running broker lacks a file
+
 STOPS: Final = "They stop at"  # how it begins what blocked consumers get
+
+FAILS: Final = "They fail"  # how it begins what consumers get at damaged bytes
 
 _FINDINGS: Final = 1000
 

@@ -7,10 +7,11 @@ between, belongs to the loss.
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, repeat
 from typing import Final
 
 from kafkalog.auditing.incidents.blocked_consumers import describe
@@ -19,6 +20,8 @@ from kafkalog.auditing.incidents.coordinators import LOADED, are_loaded, is_of_c
 from kafkalog.auditing.incidents.ending import abort_steps
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
+    FAILS,
+    LOOK_FIRST,
     SHOWN,
     STOPS,
     Event,
@@ -73,7 +76,7 @@ _WORDS: Final = {
     ),
     "damaged-bytes": Words(
         "{what} can't be read: bytes are damaged{following}.{whole}",
-        "They fail{stop} every time that they read there.{go_on}",
+        f"{FAILS}{{stop}} every time that they read there.{{go_on}}",
         doubtful="{what} may be unreadable: bytes are damaged{following}.{whole}",
     ),
     "log-missing": Words(
@@ -82,7 +85,7 @@ _WORDS: Final = {
     ),
     "log-cut-short": Words(
         "{what} {are} lost: {end} of the log was cut off{known}.{whole}",
-        "They never get the records after the end; the broker gives their offsets to new records.",
+        "They never get these records: the broker gives their offsets to new ones.",
     ),
     "missing-offsets": Words(
         "{what} {are} missing, and nothing legal explains it.{whole}",
@@ -378,7 +381,11 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
     words, where = _WORDS[first.cause], incident.where()
     what, following, whole = f"Records of {where}", "", ""
     if is_alone and first.places:
-        fails = ". Consumers fail there (Record is corrupt)" * _is_met(incident, first)
+        fails = ""
+        if _is_met(incident, first):
+            fails = ". Consumers fail there (Record is corrupt)"
+            end = tables.logs.get(first.seen[0], {}).get("log_end_offset")
+            incident.offsets_waiting = None if end is None else max(0, end - first.places.first)
         what, following = f"{_ranges_of(first.places)} of {where}", f"{fails}; {_following(first.places)}"
     elif is_alone and len(first.findings) == 1 and first.cause not in ("foreign-segment", _NEVER):
         title, doubtful = _AS_FOUND[first.unreadable]
@@ -402,7 +409,7 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         sequences=_first_sequences(together) if first.cause == _NEVER else "",
         following=following,
         end="all" if first.places and first.places.first == 0 else "the end",
-        known=f", and other files have offset {first.places.last + 1}" if is_alone and first.places else "",
+        known=_known(first) if is_alone and first.places else "",
         whole=whole,
         are="may be"
         if not is_proved(incident.certainty)
@@ -414,6 +421,18 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         fail="fail" if first.cause == "damaged-bytes" else "miss them",
     )
 
+
+def _known(loss: Loss) -> str:
+    """Say which files have the newest offset after the log's end, a checkpoint first."""
+    every = [one for row in loss.findings for one in _HAS_OFFSET.findall(row["message"])]
+    newest = max((int(offset) for _, offset in every), default=0)
+    names = sorted({name for name, offset in every if int(offset) == newest}, key=lambda one: ("-" not in one, one))
+    more = f" and {many(len(names) - 1, 'more file')} have" if len(names) > 1 else " has"
+    its = "its " if names and names[0].startswith(".") else ""
+    return f", but {its}{names[0]}{more} offset {newest}" if names else ""
+
+
+_HAS_OFFSET: Final = re.compile(r"(\S+) has offset (\d+)")
 
 _ONCE_WRITTEN: Final = ("missing-offsets", "damaged-bytes", "log-cut-short", "log-missing")
 
@@ -439,6 +458,8 @@ def _history(tables: ClusterTables, incident: Incident, loss: Loss) -> str:
     when = written(tables, loss.seen, loss.places.first, loss.places.last)
     if when and not (loss.unreadable and groups_within(tables, loss.place, loss.places)):
         are.append(f"were {when}")
+    if ended and incident.lost_records == loss.places.offsets:
+        incident.lost_by_outcome = {ended[0]["state"]: incident.lost_records}
     are += [f"were {row['state']} by the marker at offset {row['marker_offset']}" for row in ended[:1]]  # no other fits
     said = f" They {_joined(are)}." if are else ""
     if adopted := _across(tables, loss, adopted=True):
@@ -482,6 +503,25 @@ def _given_wrongly(row: Row, places: Ranges) -> str:
         f" They {gets} {data} of {_who(row)}: the marker at offset {row['marker_offset']} {row['state']} that data, but"
         f" its own, which is missing, may have been {own}."
     )
+
+
+def _ask_how_ended(row: Row, places: Ranges) -> Step:
+    """Return how to find out whether data before a gap ended as its own marker, which is missing, would have ended it.
+
+    Its records are there.
+    """
+    last = min(row["last_offset"], places.first - 1)
+    its, it = ("its", "it") if last == row["first_offset"] else ("their", "them")
+    own, then = ("an ABORT", f"undo {it} downstream")
+    if row["state"] != "committed":
+        own, then = ("a COMMIT", f"write {it} again")
+    return Step.saving(
+        f"Save {offset_range(row['first_offset'], last)}: {its} own marker, which is missing, may have been {own}. Ask"
+        f" the owner of {_who(row)}; if it was, {then}.",
+        ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
+        ("--offset", f"{row['first_offset']}..{last}"),
+        place=(row["topic"], row["partition"], row["first_offset"]),
+    )  # fmt: skip
 
 
 def _who(row: Row) -> str:
@@ -545,7 +585,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
         steps += [_look_first(tables, loss) for loss in together[:SHOWN] if _may_be_elsewhere(tables, loss)]
         text = (
             f"If {'they are not, and ' * bool(steps)}{_broker(tables, first)} runs, stop it now, an outage of all that"
-            f" it leads, and leave it down: it {_DOWN[first.cause]} and gives the lost offsets to new records. Copy its"
+            f" it leads, and leave it down: it {_DOWN[first.cause]}, and each produce takes a lost offset. Copy its"
             " directory: it may have what these files lack."
         )
         steps.append(Step(text))
@@ -574,6 +614,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
                 steps += after_cut(tables, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         steps.append(_send_again(tables, first))
+        steps += map(_ask_how_ended, _across(tables, first, adopted=True), repeat(first.places))
         steps += around_gap(tables, first.place, first.places)
     if hanging and all(map(_is_sure, hanging)):
         steps += abort_steps(tables, hanging)
@@ -587,10 +628,11 @@ def _may_be_elsewhere(tables: ClusterTables, loss: Loss) -> bool:
 def _look_first(tables: ClusterTables, loss: Loss) -> Step:
     """Return where a file may be that a copy lacks: a broker that runs meanwhile rolls and deletes segments."""
     at = _ranges_of(loss.places).lower()
+    when = "at once" if loss.cause in _DOWN else "first"  # before a stop, which more than a look interrupts
     return Step(
-        f"Look first on the disk of {_broker(tables, loss)}: a copy that was made while it ran may lack a file. If"
+        f"Look {when} on the disk of {_broker(tables, loss)}: a copy that was made while it ran may lack a file. If"
         f" segments of {loss.place} with {at} are there, they are not lost: copy again."
-    )
+    ).to(LOOK_FIRST)
 
 
 def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
@@ -608,8 +650,7 @@ def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
     if loss.cause == "missing-offsets" and all(row["position"] == 0 for row in loss.findings if row["code"] in _GAPS):
         return Step(
             f"If the backup has the segments with {at}: stop {broker} (an outage of all that it leads),"
-            f" copy their files into its directory of {loss.place}, start it. Consumers that come there get the"
-            " records."
+            f" copy their files into its directory of {loss.place}, start it."
         )
     return Step.running(
         f"If the backup has {at}: extract them there, and send them again.",

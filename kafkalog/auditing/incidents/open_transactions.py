@@ -75,11 +75,16 @@ class Decided(NamedTuple):
                     which = f" (broker {led['leader']}, coordinator epoch {led['leader_epoch']})"
                 yield Event(time, "broker", row["log"], row["offset"], f"The coordinator{which} {what} of {whose}.")
 
+    @property
+    def may(self) -> str:
+        """Say of a commit that may have been another transaction's that it may."""
+        is_alone = self.prepared is None and self.completed is not None
+        return " by all that is left of the coordinator's records" if is_alone else ""
+
     def at(self) -> str:
-        """Say when it was decided; of a commit that may have been another transaction's, that it may."""
+        """Say when it was decided, as far as records are left."""
         said = self.prepared or self.completed
-        may = " by all that is left of the coordinator's records" if self.prepared is None else ""
-        return "" if said is None else f" at {iso(said['last_update_timestamp_ms'])}{may}"
+        return "" if said is None else f" at {iso(said['last_update_timestamp_ms'])}{self.may}"
 
 
 def decided(tables: ClusterTables, row: Row, record: int | None = None) -> Decided:

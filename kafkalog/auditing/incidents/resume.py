@@ -99,8 +99,8 @@ def after_cut(tables: ClusterTables, place: TopicPartition, end: int) -> Iterato
     """Yield how groups go on that had read past the end of a log that was cut short."""
     beyond = [group for group in tables.groups.of(place) if group.offset > end]
     what = (
-        f", after the log's end at {end}. If the records are given up, set it back to {end}, where it skips nothing:"
-        f" with auto.offset.reset=latest, or once the log is longer, it would skip what is written from {end} on."
+        f", after the log's end at {end}. If the records are given up, set it back to {end}, or it may skip what is"
+        " written from there on."
     )
     yield from _resets(place, len(beyond), ((group, end, what) for group in beyond))
     if not beyond:
@@ -153,13 +153,21 @@ def _is_old(group: GroupAt, epoch: int | None, log_end: int | None) -> bool:
 
 
 def around_gap(tables: ClusterTables, place: TopicPartition, places: Ranges) -> Iterator[Step]:
-    """Yield how groups go on at offsets that are missing, if there are groups."""
-    if groups := tables.groups.of(place):
-        past = " Those past it may have got its records before." * (groups[-1].offset > places.last)
-        yield Step(
-            "While they are missing no group needs a reset: at the gap consumers go on with offset"
-            f" {places.last + 1}.{past}"
-        )
+    """Yield how groups go on at offsets that are missing: those that stand there, if the records come back."""
+    within = groups_within(tables, place, places)
+    yield from _resets(
+        place, len(within), (
+            (one, one.offset, f", in the gap, and goes on at {last + 1}. If the records come back, set it back to"
+             f" {one.offset} then: it reads from there again.")
+            for one, last in within
+        ),
+    )  # fmt: skip
+    groups = tables.groups.of(place)
+    past = " Those past it may have got its records before." * (bool(groups) and groups[-1].offset > places.last)
+    yield Step(
+        f"If they are gone, no group needs a reset: consumers skip them silently, and go on at {places.last + 1}."
+        f"{past if groups else ' No file names a group there.'}"
+    )
 
 
 def waiting(tables: ClusterTables, at: Mapping[TopicPartition, int]) -> Iterator[Step]:

@@ -275,12 +275,12 @@ _ABOVE: Final = "records-count-above-offsets"
 _OUTSIDE: Final = "offset-outside-segment"
 
 _OF_MISSED: Final = Words(
-    "No consumer could ever fetch {records} of {where} {what}, which brokers up to 0.11 took. On disk they are whole.",
+    "No consumer could ever fetch {records} of {where} {what}, which brokers of 0.11 took. On disk they are whole.",
     "They never get these records, and no error; they get the others.",
     steps=(
         Step.saving("Save the records that no consumer can fetch: this loses nothing."),
         Step("Let their owners send again those that are wanted: no Kafka command moves them."),
-        Step("Find the client that wrote them. Brokers placed the last offset of its batches right, and counted back."),
+        Step("Find the client that wrote them."),
     ),
 )  # fmt: skip
 

@@ -67,8 +67,7 @@ _WORDS: Final = {
         "They get all records.",
         (
             Step.saving("Save the transaction's records, of which the late ones come first: this loses nothing."),
-            Step("Ask the owner of {whose} whether the late ones should count; {then}. This blocks nobody, so it"
-                 " can wait until morning."),
+            Step("Ask the owner of {whose} whether the late ones should count; {then}."),
         ),
     ),
 }  # fmt: skip

@@ -13,14 +13,14 @@ from typing import Any, Final
 
 from kafkalog.auditing.incidents.aborted_transactions import AT_LEAST
 from kafkalog.auditing.incidents.blocked_consumers import LATE_MS
-from kafkalog.auditing.incidents.incident import STOPS
+from kafkalog.auditing.incidents.incident import FAILS, LOOK_FIRST, STOPS
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
 from kafkalog.errors import NothingMatchesError
 from kafkalog.exit_status import NOT_ALL, Exit, Outcome
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
 from kafkalog.narrowing import nothing_matches
-from kafkalog.quantities import age, by_number, iso, number_of
+from kafkalog.quantities import age, iso, number_of
 from kafkalog.severity import Severity
 from kafkalog.tables.audit_tables import SUMMARY
 
@@ -321,9 +321,7 @@ def _holding(rows: Sequence[Row]) -> str:
 def _lost(rows: Sequence[Row]) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
     what = lost_said(rows) or "records"
-    by_outcome = sum((Counter(row.get("lost_by_outcome") or {}) for row in rows), Counter())
-    if number and by_outcome.total() == number:
-        what += f" ({', '.join(f'{count:,} {word}' for word, count in by_outcome.items())})"
+    what += _apart(rows, number)
     verb = "is" if number == 1 else "are"
     if all(row["cause"] == "never-arrived" for row in rows):
         may = "" if all(is_proved(row["certainty"]) for row in rows) else ", as it seems"
@@ -335,7 +333,23 @@ def _lost(rows: Sequence[Row]) -> str:
     kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
     topics = {name.rpartition("-")[0] for row in rows for name in row["partitions"] or ()}
     to = "" if topics and topics <= _OF_BROKERS else " to consumers"
+    if not kept and all(map(_is_looked_for, rows)):
+        return f"{what} of {_places(rows)} {may} missing from this copy: look at the broker's disk first"
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows)}{kept}"
+
+
+def _is_looked_for(row: Row) -> bool:
+    """Say whether the disk of a running broker may have what its copy lacks."""
+    return any(step.get("kind") == LOOK_FIRST for step in row.get("next_steps") or ())
+
+
+def _apart(rows: Sequence[Row], number: int) -> str:
+    """Say how many of all lost records were committed, aborted, and so on, where files show it of all."""
+    counts = sum((Counter(row.get("lost_by_outcome") or {}) for row in rows), Counter())
+    if not number or counts.total() != number:
+        return ""
+    each = (f"{'all' if count == number else f'{count:,}'} {word}" for word, count in counts.items())
+    return f" ({', '.join(each)})"
 
 
 def lost_said(rows: Sequence[Row]) -> str:
@@ -398,25 +412,33 @@ def _damaged(rows: Sequence[Row]) -> str:
         if kind == "odd-batches" and (unreached := [row for row in some if row["records"]]):
             number = number_of(sum(row["records"] for row in unreached), "record")
             at_least = f"{AT_LEAST}{number}"  # an audit reads no record
-            parts.append(f"no consumer can fetch {at_least} in {_places(unreached)}, which are whole on disk")
+            parts.append(f"no consumer can fetch {at_least} in {_places(unreached)}, at offsets below 0")
             some = [row for row in some if not row["records"]]
             if not some:
                 continue
             where = f" in {_places(some)}"
         if kind == "records-unreadable" and lost:
-            parts.append(f"{lost_said(some)} cannot be read{where}{_when(some)}")
+            parts.append(f"{lost_said(some)}{_apart(some, lost)} cannot be read{where}{_failing(some)}")
             continue
         said = what.get(kind, kind.replace("-", " "))
         if kind == "wrong-fate" and (late := sum(row["records"] or 0 for row in some)):
             was = "was" if late == 1 else "were"
             ended = f"{number_of(late, 'late record')} {was} ended by the marker of a later transaction"
-            parts.append(f"{ended}{where}{_when(some, 'at')}")
+            parts.append(f"{ended}{where}{_when(some, 'at')}: that blocks nobody, and can wait until morning")
             continue
         if kind == "transaction-torn":
             parts += [_torn([row for row in some if row["cause"] == cause]) for cause in _causes(some)]
             continue
         parts.append(f"{said}{where}{_when(some)}")
     return "; ".join(parts)
+
+
+def _failing(rows: Sequence[Row]) -> str:
+    """Say that consumers fail at damaged bytes, and of one place where."""
+    if not all(str((row["consumers"] or {}).get("read_committed")).startswith(FAILS) for row in rows):
+        return ""
+    first = rows[0]["first_offset"] if len(rows) == 1 else None
+    return f", where consumers fail{'' if first is None else f' at offset {first}'}"
 
 
 def _causes(rows: Sequence[Row]) -> list[str]:
@@ -463,10 +485,10 @@ _SENTENCES: Final = {
 
 def _places(rows: Iterable[Row]) -> str:
     rows = list(rows)
-    names = {name for row in rows for name in row["partitions"] or ()}
+    names = dict.fromkeys(name for row in rows for name in row["partitions"] or ())
     number = max([len(names), *(row["partitions_total"] or 0 for row in rows)])
     if number == len(names) <= 2:
-        return " and ".join(sorted(names, key=by_number)) or "the inputs"
+        return " and ".join(names) or "the inputs"
     return number_of(number, "partition")
 
 

@@ -483,7 +483,8 @@ def _left_over(log: LogSpace) -> SpaceCause | None:
     step = "Wait for file.delete.delay.ms, or start the broker."
     for finding in left_over(log.directory):
         if FAILED in finding.message:
-            text, step = finding.message, "Mend what it failed at, then start the broker: waiting removes nothing."
+            mend = f"Mend what it failed at{f' ({finding.remedy})' if finding.remedy else ''}"
+            text, step = finding.message, f"{mend}, then start the broker: waiting removes nothing."
     return SpaceCause("leftovers", sum(sizes), text, step)
 
 

@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents import blocks, lost_said
 from kafkalog.quantities import age, number_of
 from kafkalog.reports.first_screen import FirstScreen
 from kafkalog.reports.lanes import Axis
-from kafkalog.reports.page.elements import Content, Element, element, moment, prose
+from kafkalog.reports.page.elements import Content, Element, command, element, moment, prose
 from kafkalog.reports.source import AuditSource, ends_of
 from kafkalog.zone import Zone
 
@@ -112,7 +112,7 @@ def also_list(screen: FirstScreen, zone: Zone) -> Element | None:
         return None
     items: list[Element] = []
     for line in screen.also:
-        items += [element("dt", line.label), element("dd", _linked(line.text, zone))]
+        items += [element("dt", line.label), element("dd", _linked(line.text, zone), map(command, line.commands))]
     return element("dl", items, class_="also")
 
 

@@ -410,7 +410,7 @@ def test_what_was_pending_when_the_broker_stopped_is_not_aborted() -> None:
     steps = [step["text"] for step in row["next_steps"]]
 
     assert steps[0] == "Give them a leader: start broker 2, which led them; that loses nothing."
-    assert "they were decided and pending where the files end" in steps[1]
+    assert "the transactions, decided and pending where the files end: " in steps[1]
     assert [bool(step["command"]) for step in row["next_steps"]] == [False, False, True, False]
     assert "node.id 2, started from a copy of all its log directories, leads them again, up to offset 3 of " in steps[3]
     assert any("had no leader from here on" in event["what"] for event in row["events"])

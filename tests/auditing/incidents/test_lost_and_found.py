@@ -8,10 +8,12 @@ import pytest
 
 import build
 import plain
+from invoke import kafkalog
 from kafkalog.auditing.incidents import incidents_of_audit
 from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.pipeline.run import audit
 from metadata_topic import write_leader
+from offsets_topic import Write, commit_key, commit_value, write_offsets
 from plain import Batch
 
 
@@ -39,6 +41,10 @@ def told(root: Path, *segments: list[Batch], is_stopped: bool = True, damaged: i
     return incident
 
 
+def lines(incident: Incident, word: str) -> list[str]:
+    return [step.command for step in incident.steps if step.command and word in step.command]
+
+
 def texts(incident: Incident) -> str:
     return " ".join(step.text for step in incident.steps)
 
@@ -63,13 +69,35 @@ def test_missing_segments_come_back_while_the_broker_is_stopped(tmp_path: Path) 
 def test_a_copy_of_a_running_broker_may_lack_a_file(tmp_path: Path) -> None:
     """Before any backup its own disk is looked at."""
     assert told(tmp_path, *GAP, is_stopped=False).steps[0].text.startswith("Look first on the disk of broker 1: ")
+    shown = " ".join(kafkalog("txn-audit", tmp_path).text.split())
+    assert "of t-0 are missing from this copy: look at the broker's disk first." in shown
 
 
-@pytest.mark.parametrize(("kind", "gets", "own"), [("commit", "get", "an ABORT"), ("abort", "do not get", "a COMMIT")])
+def test_a_group_in_the_gap_can_come_back_for_its_records(tmp_path: Path) -> None:
+    """It runs over the gap meanwhile; where nobody has the records it loses nothing more."""
+    offsets = (Write(commit_key(name, "t", 0), commit_value(at)) for name, at in (("inside", 4), ("before", 1)))
+    write_offsets(tmp_path, *offsets)
+    incident = told(tmp_path, *GAP)
+
+    assert "Group inside stands at offset 4 of t-0, in the gap, and goes on at 8. If the records come back, set it" in (
+        texts(incident)
+    )
+    assert [line.partition(" --group ")[2] for line in lines(incident, "--reset-offsets")] == [
+        "inside --reset-offsets --topic t:0 --to-offset 4 --execute"
+    ]
+    assert incident.steps[-1].text == (
+        "If they are gone, no group needs a reset: consumers skip them silently, and go on at 8."
+    )
+
+
+@pytest.mark.parametrize(
+    ("kind", "gets", "own", "then"),
+    [("commit", "get", "an ABORT", "undo it downstream"), ("abort", "do not get", "a COMMIT", "write it again")],
+)
 def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
-    tmp_path: Path, kind: str, gets: str, own: str
+    tmp_path: Path, kind: str, gets: str, own: str, then: str
 ) -> None:
-    """The marker of a later epoch ended it."""
+    """The marker of a later epoch ended it: its records are there, and its owner knows."""
     before, after = GAP
     incident = told(tmp_path, before, [after[0], marker(9, 2, 1, kind)])
 
@@ -77,6 +105,9 @@ def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
     assert f"They {gets} offset 2 of producer 2: the marker at offset 9" in incident.consumers.read_committed
     assert f"may have been {own}." in incident.consumers.read_committed
     assert "offset 2" not in incident.consumers.read_uncommitted
+    [step] = [step for step in incident.steps if step.text.startswith("Save offset 2: its own marker")]
+    assert step.text.endswith(f"may have been {own}. Ask the owner of producer 2; if it was, {then}.")
+    assert step.saves == (("--topic", "t"), ("--partition", 0), ("--producer-id", 2), ("--offset", "2..2"))
 
 
 @pytest.mark.parametrize("kind", ["commit", "abort"])

@@ -12,6 +12,7 @@ import plain
 from build import TIME, batch, record
 from invoke import kafkalog
 from kafkalog.auditing.pipeline.run import audit
+from kafkalog.reports import screen_of, source_of
 from offsets_topic import Marker, Write, commit_key, commit_value, write_offsets
 from plain import Batch
 
@@ -161,6 +162,18 @@ def test_both_say_which_groups_went_back_and_lost_offsets(tmp_path: Path, comman
     assert "so it did in t-10 " in told
     assert re.search(r"group gone lost its committed offset 7 in t-0 at (2023-11-14T)?22:13:25", told)
     assert "group on " not in told
+
+
+def test_where_there_is_little_room_a_group_has_its_place_all_the_same(tmp_path: Path) -> None:
+    """Of one partition from where to where; of several how many these are."""
+    elsewhere = [Write(commit_key("g", "t", 10), commit_value(offset)) for offset in (9, 4)]
+    write_offsets(tmp_path / DATA, _commit(40), _commit(10), *elsewhere, _commit(7, "gone"), _commit(None, "gone"))
+    write_offsets(tmp_path / DATA, _commit(30, "back"), _commit(20, "back"), number=1)
+    shown = screen_of(source_of(audit([tmp_path / DATA]))).also
+
+    assert sorted(line.short for line in shown) == [
+        "back went back from 30 to 20 in t-0", "g went back in 2 partitions", "gone lost its offset in t-0"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("days", "why"), [(7, "it was old enough to expire"), (6, "sooner than offsets expire by")])

@@ -167,4 +167,4 @@ def test_brokers_that_led_are_told_apart(tmp_path: Path) -> None:
     ended = leaderless(broker(tmp_path / "data", records))
     assert [row["partitions"] for row in ended.table("incidents")] == [["orders-0"], ["__consumer_offsets-0"]]
     headline = in_full("txn-audit", tmp_path / "data").text
-    assert headline.startswith("BLOCKED  __consumer_offsets-0 and orders-0 have had no leader, the oldest since ")
+    assert headline.startswith("BLOCKED  orders-0 and __consumer_offsets-0 have had no leader, the oldest since ")

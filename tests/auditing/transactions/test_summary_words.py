@@ -51,7 +51,9 @@ def test_what_could_not_be_read_never_hides_what_is_wrong() -> None:
 
     assert ended.status == 3
     first, *others = ended.text.splitlines()
-    assert first.startswith("DAMAGED and incomplete  6 records cannot be read in tickets-tickets.26-2; ")
+    assert first.startswith(
+        "DAMAGED and incomplete  6 records (all committed) cannot be read in tickets-tickets.26-2, where consumers fail at"
+    )
     assert first.endswith("; 1 input could not be read.")
     assert any(" ERROR  " in line for line in others)  # the incidents are reported in any case
     metrics = kafkalog("txn-audit", "--format", "prometheus", FIXTURES / "made-damaged" / "data", "/no/such/directory")

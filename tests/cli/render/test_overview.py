@@ -72,7 +72,7 @@ def test_each_incident_has_a_line_before_one_is_told() -> None:
 
     assert listed == [
         " 1 ERROR   records unreadable (damaged bytes) · tickets-tickets.26-2 offsets 13-18 ·"
-        " by sensors-orders.60-2 (producer 2) · 6 records unreadable",
+        " by sensors-orders.60-2 (producer 2) · unreadable: 6 committed · 29 offsets wait",
         " 2 ERROR   consumers stopped (producer unknown) · clicks-coupons.10-1 offsets 0-1 · since between 08:55:16 and"
         " 08:55:18 · by producer 3 · 12 offsets wait, 2 its own",
         " 3 ERROR   consumers stopped (data after marker) · tickets-tickets.26-0 offsets 4-6 · since about 08:55:18"
