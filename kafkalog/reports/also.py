@@ -38,7 +38,7 @@ Row = dict[str, Any]
 class Line(NamedTuple):
     """A line: its label, and what it says. `counts` is how many things it stands for, `names` says which in short.
 
-    `commands` are lines to run, as it says.
+    It `is_normal` where nobody has to look. `commands` are lines to run, as it says.
     """
 
     label: str
@@ -46,6 +46,7 @@ class Line(NamedTuple):
     counts: int = 1
     names: str = ""
     commands: tuple[str, ...] = ()
+    is_normal: bool = False
 
     @property
     def short(self) -> str:
@@ -241,13 +242,18 @@ def _open(
     begun = "" if one.since_ms is not None else f" by its own clock (begun after {STATE_TOPIC} was copied)"
     said = f"{who} {where or 'with no records here'} since {iso(since)}{begun}"
     old = "" if ends is None or ends < since - CLOCKS_MS else f"{age(max(0, ends - since))} old"
-    limit = _how_long(one.timeout_ms, None if ends is None or "overdue" in fates else ends - since)
+    so_old = None if ends is None or "overdue" in fates else ends - since
+    limit = _how_long(one.timeout_ms, so_old)
+    is_normal = one.timeout_ms is not None and so_old is not None and so_old <= one.timeout_ms != NO_TIMEOUT
     if without := [place for place in places if place in leaderless]:
         has = "has" if len(without) == 1 else "have"
         limit = f"can't end before {listed(without, len(without))} {has} a leader"
+        if others := [place for place in places if place not in leaderless]:
+            limit += f", and stops read_committed consumers of {listed(others, len(others))} until then"
     short = ", ".join(filter(None, (old, limit)))
     full = ", ".join(filter(None, (said, old and f"{old} where the files end", limit)))
-    return Line("open", f"{full}{newer}", 1, f"{shortest} ({short}{newer})" if short else f"{shortest}{newer}")
+    shorter = f"{shortest} ({short}{newer})" if short else f"{shortest}{newer}"
+    return Line("open", f"{full}{newer}", 1, shorter, is_normal=is_normal and not without and not newer)
 
 
 def _how_long(timeout: int | None, old: int | None) -> str:

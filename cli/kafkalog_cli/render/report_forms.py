@@ -459,8 +459,11 @@ def _counted(lines: Sequence[Line]) -> str:
     counts: Counter[str] = Counter()
     for line in lines:
         counts[line.label] += line.counts
+    normal = {label: all(line.is_normal for line in lines if line.label == label) for label in counts}
     return ", ".join(
-        f"{number or ''} {_IN_A_LINE.get(label, label)}".lstrip() for label, number in counts.items() if label
+        f"{number or ''} {_IN_A_LINE.get(label, label)}{' (normal)' * normal[label]}".lstrip()
+        for label, number in counts.items()
+        if label
     )
 
 
@@ -716,7 +719,7 @@ def write_report(
     else:
         fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last]
         room = LINES - sheet.rows(fixed)
-        counted = _counted(screen.also)
+        counted = _counted(screen.also).replace(" (normal)", "")
         with_all = wrapped(report.more.replace("--full: all", f"--full: all, and {counted}"), "", "  ", sheet)
         is_counted = bool(counted) and sheet.rows(with_all) <= sheet.rows(last)
         kept = 0  # rows for names that the lines lack

@@ -607,7 +607,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
             steps += after_damage(tables, first.place, first.places, first.seen)
     elif first.cause in _DOWN:
         if len(together) == 1 and not first.elsewhere and not incident.kept_in:
-            steps.append(Step("Start the broker once that is done, or the records are given up."))
+            steps.append(Step("Start the broker once the files are in place, or once you have given the records up."))
             if first.cause == "log-missing":
                 steps += without_log(tables, first.place)
             elif first.places:
