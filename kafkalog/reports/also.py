@@ -38,7 +38,7 @@ Row = dict[str, Any]
 class Line(NamedTuple):
     """A line: its label, and what it says. `counts` is how many things it stands for, `names` says which in short.
 
-    It `is_normal` where nobody has to look. `commands` are lines to run, as it says.
+    `who` is whose it is. It `is_normal` where nobody has to look. `commands` are lines to run, as it says.
     """
 
     label: str
@@ -47,6 +47,7 @@ class Line(NamedTuple):
     names: str = ""
     commands: tuple[str, ...] = ()
     is_normal: bool = False
+    who: str = ""
 
     @property
     def short(self) -> str:
@@ -162,7 +163,7 @@ def _aborted(incidents: Sequence[Row], counts: Counted, here: Collection[str] | 
             names = f"{who}{times}"
             if row["cause"] == "administrator":
                 names = f"{who}{when}: somebody aborted {its}; no commit was undone"
-            yield Line(label, f"{who}{when}: {may}{said}; {its}", number, names)
+            yield Line(label, f"{who}{when}: {may}{said}; {its}", number, names, who=who)
 
 
 def _who(row: Row) -> str:

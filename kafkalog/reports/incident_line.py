@@ -72,7 +72,7 @@ def in_words(row: Row) -> str:
     if row["cause"] == "odd-batches":
         return "odd batches"
     if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
-        return f"consumers may be stopped ({row['cause']})".replace("-", " ")
+        return f"consumers may be stopped ({cause_said(row)})".replace("-", " ")
     fates = {part["fate"] for part in row.get("parts") or ()}
     if row["kind"] == "copy-skewed" and len(fates) == 1 and not fates.isdisjoint(_SHORT_FATES):
         (fate,) = fates
@@ -86,7 +86,10 @@ _SHORT_FATES: Final = {"committed": "committed", "aborted": "aborted", "unknown"
 def cause_said(row: Row) -> str:
     """Return an incident's cause as screens name it: of a torn transaction nobody knows who wrote the marker."""
     is_torn = row["kind"] == "transaction-torn" and row["cause"] == "administrator"
-    return "foreign-marker" if is_torn else str(row["cause"])
+    return "foreign-marker" if is_torn else _CAUSES.get(row["cause"], str(row["cause"]))
+
+
+_CAUSES: Final = {"producer-unknown": "transactional-id-unknown"}  # its producer id is known
 
 
 def next_words(texts: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents import SHOWN, again_said
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.escape import command_line
 from kafkalog.few_of_many import grouped
-from kafkalog.quantities import iso, listed, many
+from kafkalog.quantities import capital, iso, listed, many
 from kafkalog.tables.words import OF_OPEN
 
 __all__ = ["PlanStep", "ended_alike", "plan_of"]
@@ -23,7 +23,7 @@ _ASK: Final = (
     "Ask the broker{whom} after {time} (where the files end, their longest timeout and a minute more). One hangs if its"
     " CurrentTransactionStartOffset is still {each}."
 )
-_LISTED: Final = "Leave alone what differs, or has its partition in TopicPartitions{nameless}: its marker will come."
+_LISTED: Final = "Leave alone what differs, or has its partition in TopicPartitions: its marker will come.{nameless}"
 _DIFFERS: Final = " Leave alone what differs."
 _END: Final = "End them: read_committed consumers then skip {records}. The check then says None."
 _END_ASKED: Final = "End what hangs: read_committed consumers then skip its records. The check then says None."
@@ -141,7 +141,8 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     yield from reversed(plan) if is_asked else plan
     if looks:
         without = [row for row in rows if any(part["transactional_id"] is None for part in row["parts"])]
-        nameless = f" ({_producers(without)} {'has' if len(without) == 1 else 'have'} no id)" if without else ""
+        has, its = ("has", "its offset is") if len(without) == 1 else ("have", "their offsets are")
+        nameless = f" {capital(_producers(without))} {has} no transactional id: {its} enough." if without else ""
         yield PlanStep(_LISTED.format(nameless=nameless), _lines(looks), "look")
     ends = tuple(line for row in rows for line in _abort_lines(row))
     yield PlanStep((_END_ASKED if asked else _END).format(**facts), ends, "end")

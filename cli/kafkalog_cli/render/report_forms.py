@@ -13,6 +13,7 @@ from typing import Any, BinaryIO, Final
 
 from kafkalog.auditing.incidents import Verdict, groups_said, incidents_asked, lost_said, worst_first
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
+from kafkalog.certainty import is_proved
 from kafkalog.escape import escape, escape_line
 from kafkalog.quantities import iso, many, offset_range
 from kafkalog.reports import (
@@ -137,12 +138,12 @@ def _each_step(
     ]
     steps = [step for step in steps if not (is_brief and step.kind == "instead")]
     for number, step in enumerate(steps, 1):
-        for words in (step.text, _in_brief(step)):
+        lines: list[str] = []
+        for words in (step.text, *(_in_brief(step) if is_brief else ())):
             text = escape(f"{number}. {words}" if len(steps) > 1 else words)
             text = _by_the_clock(text, moments.zone) if step.kind == "ask" else moments.prose(text)
-            lines = wrapped(text, f"{label:>{_STEP - 1}} ", " " * _STEP, sheet)
-            if not is_brief or len(lines) == 1:
-                break
+            shorter = wrapped(text, f"{label:>{_STEP - 1}} ", " " * _STEP, sheet)
+            lines = shorter if not lines or len(shorter) < len(lines) else lines
         yield [*lines, *(f"{' ' * _STEP}{escape_line(command)}" for command in step.commands)]
         label = ""
 
@@ -152,19 +153,23 @@ def _by_the_clock(text: str, zone: Zone) -> str:
     return re.sub(r"(:\d\d)\.000(?=Z|[+-]\d\d:)", r"\1", TimesOfDay(zone).prose(text))
 
 
-def _in_brief(step: PlanStep) -> str:
-    """Return a step that saves or ends something with what it loses in two words, and a question without its asides."""
+def _in_brief(step: PlanStep) -> Iterator[str]:
+    """Yield shorter and shorter words of a step: what it loses in two words, a question without its asides."""
     if step.kind == "ask":
-        return re.sub(r" \((?!producer)[^()]*\)", "", step.text)
-    if step.kind == "look":
-        return f"{step.text.partition(': ')[0].removesuffix('.')}."
-    if step.kind not in ("save", "end") or len(step.commands) != 1:
-        return step.text
-    what, _, loses = step.text.partition(": ")
-    skipped = re.search("skip ([0-9]+ records?)", loses)
-    brief = {"loses nothing": "loses nothing", "discards": "committed"}
-    more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
-    return f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
+        yield re.sub(r" \(where the files end, [^()]*\)", " (timeout and a minute)", step.text)
+        yield re.sub(r" \((where the files end|a marker comes)[^()]*\)", "", step.text)
+    elif step.kind == "again":
+        yield step.text.replace(" Who reads uncommitted gets them twice.", "")
+    elif step.kind == "look":
+        shorter = step.text.replace(": its marker will come", "")
+        yield shorter
+        yield re.sub(r"\. P(roducers? .*) no transactional id: .*", r" (p\1 no id).", shorter)
+    elif step.kind in ("save", "end") and len(step.commands) == 1:
+        what, _, loses = step.text.partition(": ")
+        skipped = re.search("skip ([0-9]+ records?)", loses)
+        brief = {"loses nothing": "loses nothing", "discards": "committed"}
+        more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
+        yield f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
 
 
 def _steps(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:
@@ -258,19 +263,20 @@ class _Screen:
     sheet: Sheet
     stories: list[_Story] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
-    airy: bool = False  # with a blank line before what is to do
+    airy: int = 0  # blank lines: before the first line, and before what is to do
 
     def lines(self) -> list[str]:
         """Return the lines."""
         whole = sorted(self.stories, key=lambda story: story.places)
         table = self._table(chain.from_iterable((*story.places, *story.others) for story in whole))
-        between = [""] * (bool(whole) and (self.airy or not table))
-        return [*table, *between, *chain.from_iterable(map(self._of_story, whole)), *self.beside]
+        above = [""] * (self.airy > 0 and bool(table or whole))
+        between = [""] * (self.airy > 1 and bool(table and whole))
+        return [*above, *table, *between, *chain.from_iterable(map(self._of_story, whole)), *self.beside]
 
     def _table(self, told: Iterable[int]) -> list[str]:
         if len(self.rows) < 2:
             return []
-        lines = _listed(self.rows, moments=self.moments, sheet=self.sheet, told=frozenset(told))
+        lines = _listed(self.rows, moments=self.moments, sheet=self.sheet, told=frozenset(told))[1:]
         return cut(lines, self.room, self.sheet)
 
     def fits(self, spare: int = 0) -> bool:
@@ -287,14 +293,14 @@ class _Screen:
             return self._cut()
         labels = _labels(self.also, self.sheet)
         self._try_beside([labels])
-        self.airy = True
-        self.airy = self.fits()
+        self._try_airy(1)
         forms = [["", *labels] if labels else [], *(self._also(some) for some in (_shortly(self.also), self.also))]
         for beside, detail in ((0, _PLAN), (1, _HEADS), (1, _FACTS), (2, _PROOF)):
             self._try_beside(forms[: beside + 1])
             for story in sorted(self.stories, key=lambda one: one.places):
                 if story.detail >= _BRIEF and not self._try(story, detail) and detail > _PLAN:
                     break  # no later one has a title, or more, that an earlier one lacks
+            self._try_airy(2)
         return self.lines()
 
     def _has_steps(self, place: int) -> bool:
@@ -322,6 +328,11 @@ class _Screen:
         if not self.fits(spare=int(detail > _HEADS)):
             story.detail = before
         return story.detail == detail
+
+    def _try_airy(self, blank: int) -> None:
+        before, self.airy = self.airy, blank
+        if not self.fits():
+            self.airy = before
 
     def _try_beside(self, forms: Sequence[list[str]]) -> None:
         for form in forms:
@@ -394,6 +405,7 @@ class _Screen:
         place = min(range(len(self.rows)), key=lambda one: _urgency(self.rows[one]))
         row, named = self.rows[place], len(self.rows) > 1
         lines, story = self._table([place]), _Story([place], _BRIEF)
+        lines = ["", *lines] if lines else []
         above = ["", *chain(*self._above(story, [row], named=named))]
         title = ["", *([] if named else _head(row, " 1", moments=self.moments, sheet=self.sheet, told=self.told))]
         steps = self._steps(story, [row], named=named, is_brief=True)
@@ -450,21 +462,23 @@ def _also(lines: Sequence[Line], zone: Zone, moments: TimesOfDay | None, sheet: 
 
 
 def _labels(lines: Sequence[Line], sheet: Sheet) -> list[str]:
-    """Say in one line of what kinds the lines of what else happened are, and how many of each."""
-    said = _counted(lines)
-    return wrapped(f"Also: {said}: --full", "", "  ", sheet) if said else []
+    """Say in one line of what kinds the lines of what else are, how many of each, and whose if there is room."""
+    said = (_counted(lines, named=True), _counted(lines))
+    every = [wrapped(f"Also: {one}: --full", "", "  ", sheet) for one in said if one]
+    return min(every, key=len, default=[])
 
 
-def _counted(lines: Sequence[Line]) -> str:
+def _counted(lines: Sequence[Line], *, named: bool = False) -> str:
     counts: Counter[str] = Counter()
     for line in lines:
         counts[line.label] += line.counts
-    normal = {label: all(line.is_normal for line in lines if line.label == label) for label in counts}
-    return ", ".join(
-        f"{number or ''} {_IN_A_LINE.get(label, label)}{' (normal)' * normal[label]}".lstrip()
-        for label, number in counts.items()
-        if label
-    )
+    said = []
+    for label, number in counts.items():
+        some = [line for line in lines if line.label == label]
+        whose = ", ".join(line.who for line in some) if named and all(line.who for line in some) else ""
+        aside = "normal" if all(line.is_normal for line in some) else whose
+        said.append(f"{number or ''} {_IN_A_LINE.get(label, label)}{aside and f' ({aside})'}".lstrip())
+    return ", ".join(filter(None, said))
 
 
 _IN_A_LINE: Final = {
@@ -556,7 +570,7 @@ def _unsaid(words: str, title: str) -> str:
 def _consumers(row: Row, title: str) -> Iterator[tuple[str, str]]:
     """Yield what consumers get, as far as a title does not say it: once where the isolation level is no difference."""
     by_level = {level: said for level, said in (row["consumers"] or {}).items() if _stopped_at(said) not in title}
-    label = "blocked" if row["kind"] == "consumers-stopped" else "consumers"
+    label = "blocked" if row["kind"] == "consumers-stopped" and is_proved(row["certainty"]) else "consumers"
     if len(by_level) > 1 and len(set(by_level.values())) == 1:
         yield "consumers", next(iter(by_level.values()))
         return

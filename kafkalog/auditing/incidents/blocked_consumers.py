@@ -438,7 +438,7 @@ def _leads_now(tables: ClusterTables, one: Open, *, is_one: bool) -> str:
     if led is None or led["since_ms"] <= without.since:
         return ", and has had none since"
     it = "it" if is_one else "them"
-    no_more = f"but the coordinator has completed {it} and sends no marker again"
+    no_more = f"but the coordinator has completed {it} (CompleteCommit or CompleteAbort) and sends no marker again"
     return f"; broker {led['leader']} has led the partition since {iso(led['since_ms'])}, {no_more}"
 
 
@@ -478,9 +478,9 @@ def _save(every: list[Open]) -> str:
     may = "may have " if all(one.decided.prepared is None for one in committed) else ""
     if len(committed) == len(every):
         whose = "it: save its" if len(every) == 1 else "them: save their"
-        return f" The coordinator {may}committed {whose} records first."
+        return f" The coordinator {may}committed {whose} records first, as no command writes its COMMIT."
     number = "one" if len(committed) == 1 else str(len(committed))
-    return f" The coordinator {may}committed {number} of them: save that first."
+    return f" The coordinator {may}committed {number} of them: save that first, as no command writes its COMMIT."
 
 
 def _plural(why: str) -> str:

@@ -391,7 +391,7 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Save {copy.holder}'s directory, if these files are no copy: its start truncates"
+            f"Do not start {copy.holder} before its directory is saved: the start truncates"
             f" {offset_range(copy.first_offset, copy.last_offset)}."
         )
         steps.append(Step.copying(text, copy))
@@ -413,7 +413,7 @@ def _written_again(steps: Sequence[Step], hanging: Sequence[Open]) -> Iterator[S
     ended = [offset_range(one.row["first_offset"], one.row["last_offset"]) for one in hanging if one.row["records"]]
     what = " of the lost offsets"
     if are_committed:  # one that the check says to leave alone may be committed after all
-        what = f", {listed(ended, EVENTS)} only if ended here" if ended else ""
+        what = f", {listed(ended, EVENTS)} first, and only if ended here" if ended else ""
     yield Step(f"Let the owners send again what was saved{what}.").to("again")
     yield from (step for step in steps[at:] if not are_committed or step.kind != "again")
 

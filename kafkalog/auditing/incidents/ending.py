@@ -62,7 +62,10 @@ END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {firs
 
 # Whether what was saved has to be sent again: whoever wrote it counts on what its coordinator committed.
 _AGAIN: Final = {
-    "yes": "Let the owner of {who} send {the records} again, from the saved file: {because}.",
+    "yes": (
+        "Let the owner of {who} send {the records} again, from the saved file: {because}. Who reads uncommitted gets"
+        " {them} twice."
+    ),
     "no": "Do not send {the records} of {who} again: {because}.",
     "if-missed": "Send {the records} of {who} again only if its owner misses {them}: {because}.",
     "ask": "Ask the owner of {who} whether to send {the records} again: {because}.",
@@ -82,7 +85,7 @@ _ABORTED: Final = "it aborted all its transactions of that time, the first at {t
 _ABORTED_THEM: Final = "it aborted their transaction at {time}"
 _DISCARDED: Final = "{they} to be aborted"
 _LEFT: Final = "{it} came after its last {decision}, of {time}"
-_STAYED_OPEN: Final = "yes, if its transaction of {time} committed, which leaves {them} out"
+_STAYED_OPEN: Final = "yes, if its transaction of {time} committed, as that leaves {them} out"
 _UNKNOWN: Final = "no file says"
 _NO_OWNER: Final = "no file says whose {it} {are}"
 
