@@ -614,7 +614,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
                 steps += after_cut(tables, first.place, first.places.first)
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         steps.append(_send_again(tables, first))
-        steps += map(_ask_how_ended, _across(tables, first, adopted=True), repeat(first.places))
+        steps += map(_ask_how_ended, _across(tables, first, adopted=True)[:EVENTS], repeat(first.places))
         steps += around_gap(tables, first.place, first.places)
     if hanging and all(map(_is_sure, hanging)):
         steps += abort_steps(tables, hanging)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Iterator
+from contextlib import closing
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,10 +21,13 @@ from kafkalog.catalogue import CATALOGUE
 from kafkalog.catalogue.code import KindWords
 from kafkalog.catalogue.incident_kinds import INCIDENT_KINDS, INFORMATIVE, kind_of
 from kafkalog.certainty import is_proved
+from kafkalog.errors import UnreadableError
 from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import METADATA_TOPIC, given_again
+from kafkalog.files.opening import open_source
+from kafkalog.kafka.layout import RECORD_BATCH
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import many, offset_range
+from kafkalog.quantities import iso, many, offset_range
 from kafkalog.segments.file_rows import finding_rows
 from kafkalog.settle import of_finding
 from kafkalog.tables.arrow import arrow_batches, arrow_schema
@@ -218,7 +223,7 @@ def _incident(tables: ClusterTables, key: tuple[object, ...], rows: list[Row]) -
         incident.records = sum(int(row["found"]) for row in missed)
         first, last = min(row["offset"] for row in missed), max(row["last_offset"] for row in missed)
         at = f"{'at' if incident.records == last - first + 1 else 'among'} {offset_range(first, last)}"
-        what = f"{at}, below 0. The lastOffsetDelta of their {'batch' if len(missed) == 1 else 'batches'} is too high"
+        what = f"{at}, below 0. The lastOffsetDelta of {_batches(missed)} is too high"
     elif above and all(row["needed"].isdecimal() for row in above):  # else they are only counted
         what = _given_again(above)
     elif codes == {_STRANDED}:
@@ -283,6 +288,19 @@ _OF_MISSED: Final = Words(
         Step("Find the client that wrote them."),
     ),
 )  # fmt: skip
+
+
+def _batches(rows: list[Row]) -> str:
+    """Name the batches that findings are about by the newest time in the header of the first one, where it has one."""
+    time = -1
+    try:
+        with closing(open_source(rows[0]["file"])) as source:
+            head = source.read_bytes(rows[0]["position"], RECORD_BATCH.size)
+            time = RECORD_BATCH.read_field("max_timestamp", head)
+    except (UnreadableError, struct.error):
+        pass  # reported when the file was read, or changed since
+    of = f" of {iso(time)}" if time >= 0 else ""
+    return f"their batch{of}" if len(rows) == 1 else f"their batches{of and f', the first{of},'}"
 
 
 def _given_again(rows: list[Row]) -> str:

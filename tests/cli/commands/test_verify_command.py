@@ -56,7 +56,9 @@ def test_the_report_of_damage() -> None:
     first, *_ = lines(ended)
     finding = next(line for line in lines(ended) if line.startswith("error: "))
 
-    assert first == "DAMAGED  6 offsets (at most 6 records) cannot be read in tickets-tickets.26-2."
+    assert (
+        first == "DAMAGED  6 offsets (at most 6 records) cannot be read in tickets-tickets.26-2, where consumers fail"
+    )
     assert finding.startswith("error: crc-mismatch: ")
     assert finding.endswith(f"{SEGMENT}@817")
     assert ended.status == 1
@@ -118,7 +120,10 @@ def test_a_folder_of_rows_without_parquet(tmp_path: Path) -> None:
     rows = kafkalog("verify", DAMAGED, "--format", "ndjson")
 
     assert ended.status == 1
-    assert ended.text == "DAMAGED: 6 offsets (at most 6 records) cannot be read in tickets-tickets.26-2.\n"
+    assert ended.text == (
+        "DAMAGED: 6 offsets (at most 6 records) cannot be read in tickets-tickets.26-2, where consumers fail at offset"
+        " 13.\n"
+    )
     assert {path.name for path in out.iterdir()} == {
         *(f"{name}.ndjson" for name in NAMES),
         "manifest.json",
