@@ -693,8 +693,7 @@ def write_report(
             if sheet.rows(names) <= kept:
                 break
             kept = sheet.rows(names)
-        at = len(body) - len(drawing.beside)
-        body[at:at] = names
+        body += names
         lines += [*body, *[""] * (sheet.rows(body) < room)]
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
