@@ -20,6 +20,7 @@ from kafkalog.columns.table import AFTER_ALL, NONE, Columns
 from kafkalog.errors import UnsupportedError
 from kafkalog.findings import Finding, Severity
 from kafkalog.over_time.log_facts import SEGMENT, Facts
+from kafkalog.quantities import number_of
 from kafkalog.reports import AuditSource
 from kafkalog.settle import Reason, lowered
 from kafkalog.tables.change_tables import CHANGES, SEVERITIES
@@ -273,7 +274,7 @@ def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
     some = np.flatnonzero(is_cut)
     changes.of_logs(
         "truncated", (logs.old[some], logs.new[some]),
-        lambda one: f"{_many(one.count, 'offset')} from {one.first} on were truncated: the history of leader epoch"
+        lambda one: f"{_were(one.count, 'offset', f' from {one.first} on')} truncated: the history of leader epoch"
         f" {one.new['leader_epoch']} begins there.",
         first=cut[some], last=before[some] - 1, count=(before - cut)[some],
     )  # fmt: skip
@@ -310,7 +311,7 @@ def _ends(changes: Changes, logs: Joined, cut: _Ints) -> None:
     more = np.flatnonzero(after > start)
     changes.of_logs(
         "appended", (logs.old[more], logs.new[more]),
-        lambda one: f"{_many(one.count, 'offset')} were appended: {one.first}-{one.last}.",
+        lambda one: f"{_were(one.count, 'offset')} appended: {_range(one)}.",
         first=start[more], last=after[more] - 1, count=(after - start)[more],
     )  # fmt: skip
 
@@ -328,8 +329,8 @@ def _starts(changes: Changes, logs: Joined) -> None:
     base[segments["log"][::-1]] = segments["base_offset"][::-1]  # the first of each log comes last
     is_inside = after > np.where(base[logs.new] == NONE, after, base[logs.new])
     for what, which, said in (
-        ("deleted-by-retention", ~is_inside, "at the log's start were deleted with their segments"),
-        ("deleted-records", is_inside, "at the log's start were deleted; DeleteRecords moved it into a segment"),
+        ("deleted-by-retention", ~is_inside, "deleted with their segments"),
+        ("deleted-records", is_inside, "deleted; DeleteRecords moved it into a segment"),
     ):
         some = np.flatnonzero((after > before) & which)
         changes.of_logs(
@@ -350,7 +351,8 @@ def _starts(changes: Changes, logs: Joined) -> None:
 
 
 def _deleted(said: str, one: _Said) -> str:
-    return f"{_many(one.count, 'offset')} {said}: {one.first}-{one.last}."
+    begin = _were(one.count, "offset", " at the log's start")
+    return f"{begin} {said}: {_range(one)}."
 
 
 def _leaders(changes: Changes, logs: Joined) -> None:
@@ -382,7 +384,7 @@ def _segments(changes: Changes, logs: Joined, cut: _Ints, cleaned: _Ints | None)
     begun[newest == NONE] = 0  # no file of the older one says which segments there were
     some = np.flatnonzero(begun)
     changes.of_logs(
-        "rolled", (logs.old[some], logs.new[some]), lambda one: f"{_many(one.count, 'segment')} were begun.",
+        "rolled", (logs.old[some], logs.new[some]), lambda one: f"{_were(one.count, 'segment')} begun.",
         count=begun[some].astype(np.int64),
     )  # fmt: skip
     of_cleaner = _by_sizes(changes, logs, cut, old, new) if cleaned is None else cleaned > 0
@@ -390,7 +392,7 @@ def _segments(changes: Changes, logs: Joined, cut: _Ints, cleaned: _Ints | None)
     changes.of_logs(
         "cleaned", (logs.old[some], logs.new[some]),
         lambda one: "The cleaner worked in it." if one.count is None else
-        f"The cleaner changed or removed {_many(one.count, 'batch', 'batches')}.",
+        f"The cleaner changed or removed {number_of(one.count or 0, 'batch', 'batches')}.",
         count=None if cleaned is None else cleaned[some],
     )  # fmt: skip
 
@@ -486,8 +488,13 @@ def _partition(facts: Facts, row: int) -> tuple[Any, ...]:
     return tuple(facts.logs.row(row, "topic", "partition", "topic_id").values())
 
 
-def _many(number: int | None, one: str, more: str | None = None) -> str:
-    return f"{number:,} {one if number == 1 else more or one + 's'}"
+def _were(number: int | None, one: str, where: str = "") -> str:
+    """Begin a sentence: ``1 segment was``."""
+    return f"{number_of(number or 0, one)}{where} {'was' if number == 1 else 'were'}"
+
+
+def _range(one: _Said) -> str:
+    return f"{one.first}" if one.first == one.last else f"{one.first}-{one.last}"
 
 
 # How transactions ended that were open.

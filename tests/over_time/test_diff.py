@@ -89,6 +89,8 @@ def test_a_healthy_broker_gets_no_worse(old: Path, new: Path, written: bool, tmp
     assert {row["severity"] for row in rows} == {None}
     whats = {row["what"] for row in rows if row["subject"] == "log"}
     assert {"appended", "rolled"} <= whats <= {"appended", "rolled", "deleted-by-retention", "cleaned"}
+    begun = {(row["count"], row["message"]) for row in rows if row["what"] == "rolled"}
+    assert begun <= {(1, "1 segment was begun."), (2, "2 segments were begun."), (3, "3 segments were begun.")}
     [grown] = [row for row in rows if (row["what"], row["topic"]) == ("appended", "ret")]
     assert grown["count"] == grown["new_log_end_offset"] - grown["old_log_end_offset"] > 0
 

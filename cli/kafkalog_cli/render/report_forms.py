@@ -745,8 +745,7 @@ def write_report(
             if sheet.rows(names) <= kept:
                 break
             kept = sheet.rows(names)
-        at = len(body) - len(drawing.beside)
-        body[at:at] = names
+        body += names
         lines += [*body, *[""] * (sheet.rows(body) < room)]
         last = with_all if is_counted and not drawing.beside else last
     _write(stream, lines)

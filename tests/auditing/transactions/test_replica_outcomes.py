@@ -223,6 +223,16 @@ def test_a_transaction_without_the_marker_that_another_cleaner_removed_is_open_f
     assert "is open on broker 2 since offset 0 and has ended on broker 1" in found.message
 
 
+def test_an_incident_takes_what_is_about_its_own_transaction(tmp_path: Path) -> None:
+    """Of another producer's open transaction in that replica there is an incident of its own."""
+    other = Written(12, "q", "v", 77)
+    found = audit([str(write(tmp_path / "1", [*LOG, *TAIL])), str(write(tmp_path / "2", [*ABORTED, other]))])
+    taken = {incident.kind: incident.findings for incident in incidents_of_audit(found)}
+
+    assert [len(taken[kind]) for kind in ("replicas-disagree", "consumers-stopped")] == [2, 1]
+    assert set(taken["replicas-disagree"]).isdisjoint(taken["consumers-stopped"])
+
+
 @pytest.mark.parametrize("marker", [5, 10])
 def test_a_transaction_is_open_legally_where_the_marker_is_still_to_come(tmp_path: Path, marker: int) -> None:
     """One replica has the marker at an offset that the other one has not reached; it lacks it at one that it passed."""
