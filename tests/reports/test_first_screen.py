@@ -148,7 +148,7 @@ _OPEN = "a newer one of claims-claims.48-1 in coupons-claims.5-0, coupons-claims
         (
             "k4-f-marker-pending", "6 transactions: 4 committed, 1 aborted, 1 open; 2 decided without their marker",
             "trades-riders.53-12 in coupons-meters.71-0, coupons-meters.71-1 (14 s old, can't end before"
-            " coupons-meters.71-1 has a leader)",
+            " coupons-meters.71-1 has a leader, and stops read_committed consumers of coupons-meters.71-0 until then)",
         ),
         (
             "copies/k4-j-copied-under-load",

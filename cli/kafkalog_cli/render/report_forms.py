@@ -426,10 +426,10 @@ def _asked_at(rows: Iterable[Row]) -> int:
 def _urgency(row: Row) -> int:
     """Return the rank of an incident for what room there is: what a repair downstream mends can wait for others.
 
-    So can records that are unreadable already. One that only may stop consumers goes before neither.
+    So can unreadable records at which no consumer fails now. One that only may stop consumers goes before neither.
     """
     stops = row["kind"] == "consumers-stopped" and row["severity"] == "error"
-    return 0 if stops or row["kind"] not in _CAN_WAIT else 1
+    return 1 if not stops and row["kind"] in _CAN_WAIT and not row.get("offsets_waiting") else 0
 
 
 _CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate", "records-unreadable"})
