@@ -25,8 +25,8 @@ from kafkalog.tables import TABLES
 from kafkalog.tables.audit_tables import NOTABLE
 from kafkalog.tables.incident_tables import CAUSES, CERTAINTIES, INCIDENTS, KINDS
 from kafkalog.zone import Zone
+from kafkalog_cli.render.incident_text import incident_lines
 from kafkalog_cli.render.overview import Sheet, TimesOfDay
-from kafkalog_cli.render.report_forms import incident_lines
 from official import CORPUS, FIXTURES, cases, of_corpus
 from told_incidents import OF_REMEDIES, TOLD, Told
 
