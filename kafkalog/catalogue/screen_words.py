@@ -41,6 +41,7 @@ LABELS: Final = {
     "lost": "How many records consumers have lost, how their transactions had ended, and where copies of them are.",
     "groups": "The consumer groups in an incident's partitions, with their lag: the offsets up to the end of the log.",
     "consumers": "What consumers get of an incident's partitions, by their isolation level.",
+    "transactional id unknown": "No file has the transactional id of this producer id: kafka-transactions.sh list may.",
     "blocked": "Where consumers stand still, by their isolation level.",
     "proof": "What the files say, in the order in which it happened, each with its file and offset.",
     "do": "What to do, in an order that loses nothing: save, check, act, verify. Each line can be pasted.",

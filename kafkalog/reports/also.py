@@ -233,7 +233,7 @@ def _open(
     )
     if fates:  # what was decided is no part of what is open now; in one partition an abort ends both
         is_apart = fates <= {"committed", "aborted"} and held[one.name or ""].isdisjoint(places)
-        newer = "; ending its older one does not touch it" if is_apart else ""
+        newer = _APART if is_apart else ""
         who = f"{who} (its newest transaction)" if one.since_ms is not None else f"a newer one of {who}"
     shortest = f"{who} in {listed(places, len(places))}" if places else who
     where = ", ".join(_extent(one, part, starts.get(part.place, 0)) for part in one.data[:_NAMES])
@@ -254,7 +254,10 @@ def _open(
     short = ", ".join(filter(None, (old, limit)))
     full = ", ".join(filter(None, (said, old and f"{old} where the files end", limit)))
     shorter = f"{shortest} ({short}{newer})" if short else f"{shortest}{newer}"
-    return Line("open", f"{full}{newer}", 1, shorter, is_normal=is_normal and not without and not newer)
+    return Line("open", f"{full}{newer}", 1, shorter, is_normal=is_normal and not without and newer in ("", _APART))
+
+
+_APART: Final = "; ending its older one does not touch it"
 
 
 def _how_long(timeout: int | None, old: int | None) -> str:

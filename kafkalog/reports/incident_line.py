@@ -188,9 +188,15 @@ def _who(some: Sequence[Row]) -> str:
         return _first(list(files), len(files))
     ids, producers = _named(some, "transactional_ids"), _named(some, "producer_ids")
     known, given = list(some[0]["transactional_ids"] or ()), list(some[0]["producer_ids"] or ())
+    by = "of" if some[0]["kind"] in _SUFFERED else "by"
     if len(some) == len(known) == len(given) == 1:
-        return f"by {producer_name(known[0], given[0])}"
-    return f"by {ids}" if ids else producers and f"by producer{'s' * (', ' in producers)} {producers}"
+        return f"{by} {producer_name(known[0], given[0])}"
+    return f"{by} {ids}" if ids else producers and f"{by} producer{'s' * (', ' in producers)} {producers}"
+
+
+_SUFFERED: Final = frozenset(  # kinds of incidents that whoever wrote the records did not bring about
+    {"transaction-torn", "wrong-fate", "records-lost", "records-unreadable"}
+)
 
 
 def _named(some: Sequence[Row], name: str) -> str:

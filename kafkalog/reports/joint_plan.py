@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents import SHOWN, again_said
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.escape import command_line
 from kafkalog.few_of_many import grouped
-from kafkalog.quantities import capital, iso, listed, many
+from kafkalog.quantities import iso, listed, many
 from kafkalog.tables.words import OF_OPEN
 
 __all__ = ["PlanStep", "ended_alike", "plan_of"]
@@ -26,7 +26,7 @@ _ASK: Final = (
 _LISTED: Final = "Leave alone what differs, or has its partition in TopicPartitions: its marker will come.{nameless}"
 _DIFFERS: Final = " Leave alone what differs."
 _END: Final = "End them: read_committed consumers then skip {records}. The check then says None."
-_END_ASKED: Final = "End what hangs: read_committed consumers then skip its records. The check then says None."
+_END_ASKED: Final = "End what hangs{whom}: read_committed consumers then skip its records. The check then says None."
 _END_ONE_ASKED: Final = "If it hangs, end it: read_committed consumers then skip {records}."
 
 _FEW: Final = 3  # transactions whose partitions the lines of commands show well enough
@@ -141,10 +141,11 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     yield from reversed(plan) if is_asked else plan
     if looks:
         without = [row for row in rows if any(part["transactional_id"] is None for part in row["parts"])]
-        has, its = ("has", "its offset is") if len(without) == 1 else ("have", "their offsets are")
-        nameless = f" {capital(_producers(without))} {has} no transactional id: {its} enough." if without else ""
+        s, its = ("", "its offset is") if len(without) == 1 else ("s", "their offsets are")
+        nameless = f" No file has the transactional id{s} of {_producers(without)}: {its} enough." if without else ""
         yield PlanStep(_LISTED.format(nameless=nameless), _lines(looks), "look")
     ends = tuple(line for row in rows for line in _abort_lines(row))
+    facts["whom"] = "" if is_asked else f", {_ids(asked)} after that time"
     yield PlanStep((_END_ASKED if asked else _END).format(**facts), ends, "end")
     yield from (PlanStep(text, (), "again") for text in [" ".join(again_said(parts, in_brief=True))] if text)
     for kind, some in by_kind.items():

@@ -87,7 +87,7 @@ INCIDENTS: Final = Table(
         ),
         Column(
             "offsets_waiting", "int64", "how many offsets read_committed consumers do not get in its partitions, from"
-            " where they stop to the end; null if they stop nowhere",
+            " its first there to the end; null if they stop nowhere",
         ),
         Column(
             "lost_records", "int64", "how many records consumers have lost, without control records, of missing ones"

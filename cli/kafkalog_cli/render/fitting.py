@@ -169,7 +169,7 @@ class Fitting:
             steps = [lines, self._left(f"… {more}", story.places)]
         yield from chain(*steps)
         if story.others:
-            later = 0 if _asked_at(rows) else _asked_at([self.rows[place] for place in story.others])
+            later = _asked_at(self.rows[place] for place in story.others)
             how = "not in these lines"
             if later:
                 how = f"if still there after {by_the_clock(iso(later), self.moments.zone)}"
@@ -217,13 +217,13 @@ class Fitting:
         above = ["", *chain(*self._above(story, [row], named=named))]
         title = ["", *([] if named else title_lines(row, " 1", moments=self.moments, sheet=self.sheet, told=self.told))]
         steps = self._steps(story, [row], named=named, is_brief=True)
-        for some in range(len(steps), -1, -1):
+        for some in range(len(steps), 0 if named else -1, -1):
             left = len(steps) - some
             more = [f"{' ' * STEP}… {many(left, 'more step')}: --incident {place + 1}"] if left else []
             for head in (above, title):  # whose each part is stands before some of what to do is left out
                 if self.sheet.rows(found := [*lines, *head, *chain(*steps[:some]), *more]) <= self.room:
                     return found
-        return lines
+        return ["", *self._table(())] if named else lines
 
 
 def _asked_at(rows: Iterable[Row]) -> int:
@@ -283,9 +283,9 @@ def counted_of(lines: Sequence[Line], *, named: bool = False) -> str:
     said = []
     for label, number in counts.items():
         some = [line for line in lines if line.label == label]
-        whose = ", ".join(line.who for line in some) if named and all(line.who for line in some) else ""
-        aside = "normal" if all(line.is_normal for line in some) else whose
-        said.append(f"{number or ''} {_IN_A_LINE.get(label, label)}{aside and f' ({aside})'}".lstrip())
+        whose = " and of ".join(line.who for line in some) if named and all(line.who for line in some) else ""
+        aside = " (normal)" if all(line.is_normal for line in some) else whose and f", of {whose}"
+        said.append(f"{number or ''} {_IN_A_LINE.get(label, label)}{aside}".lstrip())
     return ", ".join(filter(None, said))
 
 

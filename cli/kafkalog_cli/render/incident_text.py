@@ -147,11 +147,13 @@ def _in_brief(step: PlanStep) -> Iterator[str]:
         yield re.sub(r" \(where the files end, [^()]*\)", " (timeout and a minute)", step.text)
         yield re.sub(r" \((where the files end|a marker comes)[^()]*\)", "", step.text)
     elif step.kind == "again":
-        yield step.text.replace(" Who reads uncommitted gets them twice.", "")
+        yield re.sub(r" Who (reads uncommitted|had read it) gets (it|them) twice\.", "", step.text)
     elif step.kind == "look":
         shorter = step.text.replace(": its marker will come", "")
         yield shorter
-        yield re.sub(r"\. P(roducers? .*) no transactional id: .*", r" (p\1 no id).", shorter)
+        yield re.sub(r"\. No file has the transactional ids? of (.*): .*", r" (\1: id unknown).", shorter)
+    elif step.kind == "end" and len(step.commands) > 1:
+        yield step.text.replace(" The check then says None.", "")
     elif step.kind in ("save", "end") and len(step.commands) == 1:
         what, _, loses = step.text.partition(": ")
         skipped = re.search("skip ([0-9]+ records?)", loses)

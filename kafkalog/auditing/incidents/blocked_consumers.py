@@ -296,7 +296,7 @@ def describe(tables: ClusterTables, incident: Incident, every: list[Open]) -> st
             decision, what = one.decided.prepared, f"The decision for {one.who}"
             incident.events.append(without.event() if decision is None else without.before(decision, what))
     waits = _waits(tables, every)
-    incident.offsets_waiting = sum(behind for _, behind in waits.values())
+    incident.offsets_waiting = _behind_first(tables, every)
     return _stop(every, waits, is_named=len(incident.partitions) == 1)
 
 
@@ -347,6 +347,16 @@ def _waits(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, tup
         waits = 0 if end is None else end - first
         at[one.place] = min(at.get(one.place, (first, waits)), (first, waits))
     return at
+
+
+def _behind_first(tables: ClusterTables, every: list[Open]) -> int:
+    """Return how many offsets wait for these alone: in each partition from the first of theirs on."""
+    behind: dict[TopicPartition, int] = {}
+    for one in every:
+        end = tables.logs.get(one.finding["log"], {}).get("log_end_offset")
+        waits = 0 if end is None else end - one.row["first_offset"]
+        behind[one.place] = max(behind.get(one.place, 0), waits)
+    return sum(behind.values())
 
 
 def _stop(every: list[Open], at: dict[TopicPartition, tuple[int, int]], *, is_named: bool) -> str:

@@ -413,8 +413,8 @@ def _written_again(steps: Sequence[Step], hanging: Sequence[Open]) -> Iterator[S
     ended = [offset_range(one.row["first_offset"], one.row["last_offset"]) for one in hanging if one.row["records"]]
     what = " of the lost offsets"
     if are_committed:  # one that the check says to leave alone may be committed after all
-        what = f", {listed(ended, EVENTS)} first, and only if ended here" if ended else ""
-    yield Step(f"Let the owners send again what was saved{what}.").to("again")
+        what = f": {listed(ended, EVENTS)} if ended here, then the rest" if ended else ""
+    yield Step(f"Let the owners send again what was saved{what}. Who had read it gets it twice.").to("again")
     yield from (step for step in steps[at:] if not are_committed or step.kind != "again")
 
 

@@ -138,7 +138,9 @@ def after_fork(
     if doubtful:
         yield Step(f"{_names(doubtful)} read past offset {first} of {place}, and no commit says in which"
                    " history: those that did before the election go back, too.")  # fmt: skip
-    again = "" if log_end is None or log_end <= first else f" gets at most {many(log_end - first, 'offset')} twice, and"
+    again = ""
+    if log_end is not None and log_end > first:
+        again = f" gets at most {many(log_end - first, 'new offset')} twice, and"
     yield _reset(
         f"No file names {'the other ' if read else 'the '}groups that had read past {first}. One that is stopped and"
         f" set back to {first}{again} misses nothing; else it misses what was written from {first} on.",

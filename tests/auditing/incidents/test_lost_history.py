@@ -110,11 +110,13 @@ def test_the_old_leader_may_lead_again() -> None:
     homes = sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
     [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept_in]
 
-    assert incident.steps[0].text.endswith("its start truncates offsets 5-15.")
+    assert incident.steps[0].text.endswith("the start truncates offsets 5-15.")
     assert incident.steps[-1].text.startswith(
         "Or let broker 2 lead again instead of all this, which gives up offsets 5-8"
     )
-    assert incident.steps[-3].text == ("Let the owners send again what was saved, offsets 3-4 only if ended here.")
+    assert incident.steps[-3].text == (
+        "Let the owners send again what was saved: offsets 3-4 if ended here, then the rest. Who had read it gets it twice."
+    )
     assert (
         "id-q (producer 1000) at offset 3 lost its COMMIT marker, at offset 7, and stops read_committed consumers there"
         " since the election (6 offsets wait, 2 its own): ending it gives up 2 committed records more, 7 in all."

@@ -157,7 +157,7 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
     assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "look", "end", "verify", "again"]
     assert (
         row["next_steps"][-1]["text"]
-        == "Let the owner of tx-1 send the 1 record again, from the saved file: it was committed."
+        == "Let the owner of tx-1 send the 1 record again, from the saved file: it was committed. Who reads uncommitted gets it twice."
     )
 
 

@@ -73,8 +73,8 @@ def test_each_incident_has_a_line_before_one_is_told() -> None:
 
     assert listed == [
         " 1 ERROR   records unreadable (damaged bytes) · tickets-tickets.26-2 offsets 13-18 ·"
-        " by sensors-orders.60-2 (producer 2) · unreadable: 6 committed · 29 offsets wait",
-        " 2 ERROR   consumers stopped (producer unknown) · clicks-coupons.10-1 offsets 0-1 · since between 08:55:16 and"
+        " of sensors-orders.60-2 (producer 2) · unreadable: 6 committed · 29 offsets wait",
+        " 2 ERROR   consumers stopped (transactional id unknown) · clicks-coupons.10-1 offsets 0-1 · since between 08:55:16 and"
         " 08:55:18 · by producer 3 · 12 offsets wait, 2 its own",
         " 3 ERROR   consumers stopped (data after marker) · tickets-tickets.26-0 offsets 4-6 · since about 08:55:18"
         " · by payments-trades.85-0 (producer 0) · 10 offsets wait, 3 its own",
@@ -85,7 +85,7 @@ def test_each_incident_has_a_line_before_one_is_told() -> None:
     assert [line[:8] for line in lines if " do " in line[:8]] == ["     do ", " do 2-4 "]
     narrow = " ".join(shown(told(ADMIN), Sheet(60)).split())
     assert re.findall(" 1 ERROR .*?(?= 2 ERROR)", narrow)[0].endswith("next: Look in a backup")
-    assert narrow.count("next: Save, check, end") == 2
+    assert narrow.count("next: Save, check, end") == 3
 
 
 def test_steps_come_before_titles_and_titles_before_proof() -> None:
@@ -105,7 +105,7 @@ def test_what_there_is_no_room_for_is_named() -> None:
     told_at = {width: shown(told(hanging), Sheet(width, wraps=False)) for width in (92, 100)}
 
     assert "… 3 in the same way, not in these lines: --incident 3" in told_at[92]
-    assert "… 3-4 in the same way, not in these lines: --incident 3-4" in shown(told(ADMIN), Sheet(120))
+    assert "… 4 more steps: --incident 2-4" in shown(told(ADMIN), Sheet(100, wraps=False))
     assert "in the same way" not in told_at[100]
     assert "Save all that hangs, 5 records of 2 transactions among it" in told_at[92]
     assert shown(told(TORN), Sheet(100, wraps=False)).count("Find out who sent the foreign marker") == 1
@@ -120,7 +120,7 @@ def test_what_stops_consumers_has_room_first() -> None:
     torn = row(kind="transaction-torn", title="Torn.", next_steps=mended, **rest)
     stops = row(title="Stops.", next_steps=steps, **rest)
     report, stream = replace(report_of(told(HEALTHY)), incidents=[torn, stops]), io.BytesIO()
-    write_report(report, stream, zone=UTC, sheet=Sheet(100, wraps=False), more=lambda to: to.write(b"-\n" * 18))
+    write_report(report, stream, zone=UTC, sheet=Sheet(100, wraps=False), more=lambda to: to.write(b"-\n" * 19))
 
     assert re.findall("^ +do \\d 1", stream.getvalue().decode(), re.MULTILINE) == ["   do 2 1"]
 
