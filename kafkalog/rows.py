@@ -501,6 +501,7 @@ class IncidentsParts(TypedDict):
     records: int | None
     fate: str
     hangs_after_ms: int | None
+    timeout_ms: int | None
     write_again: str | None
     because: str | None
 

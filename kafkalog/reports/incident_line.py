@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.incidents import lost_said
+from kafkalog.auditing.incidents import TORN, lost_said
 from kafkalog.certainty import is_proved
 from kafkalog.escape import CommandLine, command_line
 from kafkalog.files.names import given_again
@@ -224,9 +224,15 @@ def _behind(some: Sequence[Row]) -> str:
         said = f"{lost_said(some)} {how}" if sum(lost) else ""
     else:
         said = many(records, "record") if any(row["records"] is not None for row in some) else ""
+        if records and some[0]["kind"] == "transaction-torn" and some[0]["cause"] in TORN:
+            was, how = _TORN.get(TORN[some[0]["cause"]][0], ("", ""))
+            said = f"{many(records, f'{was}record')}{how}"
         if waits and records:
             said, waiting = "", f"{waiting}, {'all' if waits <= records else f'{records:,}'} its own"
     return " · ".join(filter(None, (said, waiting, _groups(some))))
+
+
+_TORN: Final = {"aborted": ("committed ", " missed"), "committed": ("aborted ", " delivered")}
 
 
 def _groups(some: Sequence[Row]) -> str:

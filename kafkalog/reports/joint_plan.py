@@ -10,7 +10,7 @@ from kafkalog.auditing.incidents import SHOWN, again_said
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.escape import command_line
 from kafkalog.few_of_many import grouped
-from kafkalog.quantities import iso, listed, many
+from kafkalog.quantities import age, iso, listed, many
 from kafkalog.tables.words import OF_OPEN
 
 __all__ = ["PlanStep", "ended_alike", "plan_of"]
@@ -20,7 +20,7 @@ _SAVE_AMONG: Final = "Save all that hangs, {records} of {transactions} among it:
 _SAVE_ASKED: Final = "If one hangs, save {records} of {transactions}: this loses nothing."
 _CHECK: Final = "Check CurrentTransactionStartOffset: {each}."
 _ASK: Final = (
-    "Ask the broker{whom} after {time} (where the files end, their longest timeout and a minute more). One hangs if its"
+    "Ask the broker{whom} after {time} (where the files end, {timeout}a minute more). One hangs if its"
     " CurrentTransactionStartOffset is still {each}."
 )
 _LISTED: Final = "Leave alone what differs, or has its partition in TopicPartitions: its marker will come.{nameless}"
@@ -121,12 +121,14 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     sure = [row for row in rows if row not in asked]
     is_asked = not sure
     parts = [part for row in rows for part in row["parts"]]
+    timeout = max((part.get("timeout_ms") or 0 for part in parts), default=0)
     facts = {
         "records": many(sum(part["records"] or 0 for part in parts), "record"),
         "transactions": many(sum(row["transactions"] or 1 for row in rows), "transaction"),
         "each": listed(_numbers(parts), len(parts)),
+        "timeout": f"their longest timeout of {age(timeout)} and " if timeout else "",
         "time": iso(max((part.get("hangs_after_ms") or 0 for part in parts), default=0)),
-        "whom": "" if is_asked else f": {_producers(sure)} now, {_ids(asked)}",
+        "whom": "" if is_asked else f": producers {_ids(sure)} now, {_ids(asked)}",
     }
     save = _SAVE_AMONG if among_others else _SAVE_ASKED if is_asked else _SAVE
     if not all(row["cause"] in _HANGING for row in rows):
@@ -145,7 +147,7 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
         nameless = f" No file has the transactional id{s} of {_producers(without)}: {its} enough." if without else ""
         yield PlanStep(_LISTED.format(nameless=nameless), _lines(looks), "look")
     ends = tuple(line for row in rows for line in _abort_lines(row))
-    facts["whom"] = "" if is_asked else f", {_ids(asked)} after that time"
+    facts["whom"] = "" if is_asked else f" ({_producers(asked)} after that time)"
     yield PlanStep((_END_ASKED if asked else _END).format(**facts), ends, "end")
     yield from (PlanStep(text, (), "again") for text in [" ".join(again_said(parts, in_brief=True))] if text)
     for kind, some in by_kind.items():

@@ -49,7 +49,10 @@ def test_what_is_owed_alike_is_said_once() -> None:
     assert list(again_said(parts, in_brief=True)) == [
         "Ask the owners whether to send again the 4 records of a, 2 of b: no file says."
     ]
-    assert list(again_said(others, in_brief=True)) == ["Do not send again the 4 records of a (for a), 2 of b (for b)."]
+    assert list(again_said(others, in_brief=True)) == [
+        "Do not send the 4 records of a again: for a.",
+        "Do not send the 2 records of b again: for b.",
+    ]
     assert list(again_said(parts[:1] + others[1:2], in_brief=True)) == [
         "Ask the owner of a whether to send the 1 record again: no file says.",
         "Do not send the 2 records of b again: for b.",
@@ -74,7 +77,7 @@ def test_what_only_may_hang_is_ended_by_lines_that_no_program_is_given() -> None
     assert ended_alike(mixed) == [[0, 1]]
     plan = plan_of(mixed)
     assert [step.kind for step in plan] == ["save", "ask", "look", "end", "again"]
-    assert plan[1].text.startswith("Ask the broker: producer 3 now, 2 after 2026-11-21T09:09:27")
+    assert plan[1].text.startswith("Ask the broker: producers 3 now, 2 after 2026-11-21T09:09:27")
     assert len(plan[3].commands) == 2
 
 

@@ -144,7 +144,9 @@ def by_the_clock(text: str, zone: Zone) -> str:
 def _in_brief(step: PlanStep) -> Iterator[str]:
     """Yield shorter and shorter words of a step: what it loses in two words, a question without its asides."""
     if step.kind == "ask":
-        yield re.sub(r" \(where the files end, [^()]*\)", " (timeout and a minute)", step.text)
+        reason = re.search(r"where the files end, (?:.*?timeout of )?(.*?) and a minute more", step.text)
+        if reason is not None:
+            yield step.text.replace(reason[0], f"timeout {reason[1]} + 1 min")
         yield re.sub(r" \((where the files end|a marker comes)[^()]*\)", "", step.text)
     elif step.kind == "again":
         yield re.sub(r" Who (reads uncommitted|had read it) gets (it|them) twice\.", "", step.text)
@@ -154,6 +156,7 @@ def _in_brief(step: PlanStep) -> Iterator[str]:
         yield re.sub(r"\. No file has the transactional ids? of (.*): .*", r" (\1: id unknown).", shorter)
     elif step.kind == "end" and len(step.commands) > 1:
         yield step.text.replace(" The check then says None.", "")
+        yield step.text.replace(" The check then says None.", "").replace("read_committed consumers", "consumers")
     elif step.kind in ("save", "end") and len(step.commands) == 1:
         what, _, loses = step.text.partition(": ")
         skipped = re.search("skip ([0-9]+ records?)", loses)

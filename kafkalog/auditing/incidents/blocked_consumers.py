@@ -16,6 +16,7 @@ from kafkalog.auditing.incidents.ending import (
     describing,
     hangs_after,
     owing,
+    timeout_of,
 )
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
@@ -244,7 +245,10 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         incident.parts = [owing(tables, one) for one in every]
     if not is_proved(incident.certainty) and words in _ASKED:
         incident.steps = [*(incident.steps if words == "prepared" else ()), *ask_steps(tables, every)]
-        incident.parts = [owing(tables, one)._replace(hangs_after_ms=hangs_after(tables, one)) for one in every]
+        incident.parts = [
+            owing(tables, one)._replace(hangs_after_ms=hangs_after(tables, one), timeout_ms=timeout_of(tables, one))
+            for one in every
+        ]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time

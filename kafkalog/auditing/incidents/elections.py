@@ -391,8 +391,8 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Do not start {copy.holder} before its directory is saved: the start truncates"
-            f" {offset_range(copy.first_offset, copy.last_offset)}."
+            f"Do not start {copy.holder}: its start truncates {offset_range(copy.first_offset, copy.last_offset)}."
+            " Save them first, there or here:"
         )
         steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {_whose_spans(fork.wanted)}" for fork in forks if fork.wanted]

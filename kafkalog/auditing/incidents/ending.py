@@ -26,6 +26,7 @@ __all__ = [
     "describing",
     "hangs_after",
     "owing",
+    "timeout_of",
 ]
 
 PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-producers"
@@ -68,15 +69,17 @@ _AGAIN: Final = {
     ),
     "no": "Do not send {the records} of {who} again: {because}.",
     "if-missed": "Send {the records} of {who} again only if its owner misses {them}: {because}.",
+    "if-committed": (
+        "Ask the owner of {who} whether {because} committed; if so, send {the records} again, which it left out."
+    ),
     "ask": "Ask the owner of {who} whether to send {the records} again: {because}.",
     "ask-writers": "Ask who writes to {topic} whether to send {the records} of {who} again: {because}.",
 }
 _AGAIN_OF_SEVERAL: Final = {
-    "yes": "Let the owners send again, from the saved file, {each}{because}.",
-    "no": "Do not send again {each}{because}.",
-    "if-missed": "Send again only what its owner misses of {each}{because}.",
-    "ask": "Ask the owners whether to send again {each}{because}.",
-    "ask-writers": "Ask those who write there whether to send again {each}{because}.",
+    "yes": "Let the owners send again, from the saved file, {each}: {because}.",
+    "no": "Do not send again {each}: {because}.",
+    "ask": "Ask the owners whether to send again {each}: {because}.",
+    "ask-writers": "Ask those who write there whether to send again {each}: {because}.",
 }
 _COMMITTED: Final = "{they} committed"
 _MAYBE: Final = "{they} most likely committed"
@@ -85,7 +88,7 @@ _ABORTED: Final = "it aborted all its transactions of that time, the first at {t
 _ABORTED_THEM: Final = "it aborted their transaction at {time}"
 _DISCARDED: Final = "{they} to be aborted"
 _LEFT: Final = "{it} came after its last {decision}, of {time}"
-_STAYED_OPEN: Final = "yes, if its transaction of {time} committed, as that leaves {them} out"
+_STAYED_OPEN: Final = "its transaction of {time}"
 _UNKNOWN: Final = "no file says"
 _NO_OWNER: Final = "no file says whose {it} {are}"
 
@@ -197,13 +200,18 @@ def describing(text: str, transactional_id: str) -> Step:
     return Step.running(text, _DESCRIBE, ("--transactional-id", transactional_id))
 
 
+def timeout_of(tables: ClusterTables, one: Open) -> int:
+    """Return the timeout (ms) after which a coordinator ends a transaction, 0 for one that it has decided."""
+    return 0 if _is_decided(one) else _timeout(tables, one) or _LONGEST_MS
+
+
 def hangs_after(tables: ClusterTables, one: Open) -> int | None:
     """Return the time (ms) from which on a transaction that the broker still has does not end by itself.
 
     It began before the files end, and then its timeout counts. A decided one has its marker at once; of another that no
     record names, the longest timeout counts. One of two-phase commit has none.
     """
-    timeout = 0 if _is_decided(one) else _timeout(tables, one) or _LONGEST_MS
+    timeout = timeout_of(tables, one)
     if timeout == NO_TIMEOUT:
         return None
     return (max(tables.now, 0) + timeout + _MORE_MS) // 1000 * 1000 + 1000
@@ -247,26 +255,20 @@ def _again(tables: ClusterTables, every: Sequence[Open], before: str = "") -> It
 def again_said(parts: Sequence[Mapping[str, Any]], *, in_brief: bool = False) -> Iterator[str]:
     """Yield whether the records of hanging transactions, parts of incidents, have to be written again, and why.
 
-    What is the same of several partitions is said once; in brief one sentence is of all with the same answer.
+    What is the same of several partitions is said once, in brief what is the same of several transactions, too.
     """
     known = [part for part in parts if part.get("write_again") is not None and part["records"]]
-    same = grouped(known, lambda part: (part["write_again"], _whose(part), part["because"], _there(part)))
-    for word, some in grouped(same.items(), lambda it: it[0][0]).items():
-        said = [(key, sum(part["records"] for part in every)) for key, every in some]
-        if len(said) > 1 and in_brief:
-            reasons = {because for (_, _, because, _), _ in said}
-            each = listed(_each(said, is_told=len(reasons) > 1), len(said))
-            yield _AGAIN_OF_SEVERAL[word].format(each=each, because=f": {reasons.pop()}" if len(reasons) == 1 else "")
+    same = grouped(known, lambda part: (part["write_again"], part["because"], _whose(part), _there(part)))
+    for (word, because), some in grouped(same.items(), lambda it: it[0][:2]).items():
+        said = [(who, topic, sum(part["records"] for part in every)) for (*_, who, topic), every in some]
+        if len(said) > 1 and in_brief and word in _AGAIN_OF_SEVERAL:
+            (who, _, records), *others = said
+            each = [f"the {many(records, 'record')} of {who}", *(f"{number} of {name}" for name, _, number in others)]
+            yield _AGAIN_OF_SEVERAL[word].format(each=listed(each, len(each)), because=because)
             continue
-        for (_, who, because, topic), records in said:
+        for who, topic, records in said:
             facts = {"who": who, "because": because, "topic": topic, "the records": f"the {many(records, 'record')}"}
             yield _AGAIN[word].format_map({**facts, "them": "it" if records == 1 else "them"})
-
-
-def _each(said: Sequence[tuple[tuple[str, str, str, str | None], int]], *, is_told: bool) -> Iterator[str]:
-    for number, ((_, who, because, _), records) in enumerate(said):
-        how_many = records if number else f"the {many(records, 'record')}"
-        yield f"{how_many} of {who}{f' ({because})' * is_told}"
 
 
 def _whose(part: Mapping[str, Any]) -> str:
@@ -306,7 +308,7 @@ def _owed(tables: ClusterTables, one: Open) -> tuple[str, str, dict[str, str]]:
     fates = {some.committed if some.prepared is not None else None for some in some_of}
     if len(fates) == 1 and (is_whole or None in fates):
         aborted = _ABORTED_THEM if len(some_of) == 1 else _ABORTED
-        said = {True: ("yes", _WITHOUT), False: ("no", aborted), None: ("ask", _STAYED_OPEN)}[fates.pop()]
+        said = {True: ("yes", _WITHOUT), False: ("no", aborted), None: ("if-committed", _STAYED_OPEN)}[fates.pop()]
         return *said, {"time": iso(_time_of(some_of[0]))}
     if fates or before is None or not is_whole or any(some.committed for some in later):
         return *unknown, {}

@@ -214,6 +214,7 @@ class TransactionPart(NamedTuple):
     records: int | None
     fate: str
     hangs_after_ms: int | None = None
+    timeout_ms: int | None = None
     write_again: str | None = None
     because: str | None = None
 

@@ -650,7 +650,7 @@ def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
     if loss.cause == "missing-offsets" and all(row["position"] == 0 for row in loss.findings if row["code"] in _GAPS):
         return Step(
             f"If the backup has the segments with {at}: stop {broker} (an outage of all that it leads),"
-            f" copy their files into its directory of {loss.place}, start it."
+            f" copy their files, which it lacks, into its directory of {loss.place}, start it. Nothing is overwritten."
         )
     return Step.running(
         f"If the backup has {at}: extract them there, and send them again.",

@@ -45,7 +45,8 @@ _WORDS: Final = {
         "They get all records.",
         (
             Step.saving("Save {too} of {whose}, which read_committed consumers miss: this loses nothing."),
-            Step("Let their owner send them again, from that file: no command commits what was aborted."),
+            Step("Let their owner send them again, from that file: no command commits what was aborted. Who reads"
+                 " uncommitted gets them twice.", kind="again"),
             Step("Find out who sent the foreign marker.{hand}"),
         ),
     ),

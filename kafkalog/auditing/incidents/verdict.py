@@ -530,7 +530,7 @@ def _asked(rows: Sequence[Row], ends: int | None) -> str:
 def _lateness(rows: Sequence[Row], ends: int | None) -> str:
     """Say how long after the first decision the files end, if no marker takes so long."""
     left = (ends or 0) - min((row["since_ms"] for row in rows if row["since_ms"] is not None), default=ends or 0)
-    return f", and the files end {age(left)} after the decision, long for a marker" if left >= LATE_MS else ""
+    return f", {age(left)} before the files end: either the copy took so long, or it hangs" if left >= LATE_MS else ""
 
 
 def may_wait(incidents: Sequence[Row]) -> list[str]:

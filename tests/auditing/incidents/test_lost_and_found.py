@@ -58,7 +58,7 @@ def test_missing_segments_come_back_while_the_broker_is_stopped(tmp_path: Path) 
 
     assert "Look first on the disk" not in said
     assert (
-        "If the backup has the segments with offsets 3-7: stop broker 1 (an outage of all that it leads), copy their files into its directory"
+        "If the backup has the segments with offsets 3-7: stop broker 1 (an outage of all that it leads), copy their files, which it lacks, into its directory"
         in said
     )
     assert (

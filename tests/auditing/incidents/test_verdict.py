@@ -164,7 +164,7 @@ def test_what_is_to_be_asked_is_said_first(incidents: list[dict[str, Any]], aske
 def test_a_marker_that_is_late_is_a_reason_to_get_up(ends: int, is_late: bool) -> None:
     """It is late if the files end ten seconds after the decision."""
     assert (
-        ", and the files end 10 s after the decision, long for a marker: " in of(EARLY, ends=ends).headline
+        ", 10 s before the files end: either the copy took so long, or it hangs: " in of(EARLY, ends=ends).headline
     ) is is_late
 
 

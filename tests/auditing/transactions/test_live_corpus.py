@@ -39,7 +39,7 @@ SAYS: Final = {
     "unclean-election-idle": (
         r"^ *\d+ ERROR  Broker 3 became leader of u2-0 at 2026-11-23T04:28:38.009Z without being in sync: offsets 6-16",
         "records-lost, unclean-election",
-        "before its directory is saved: the start truncates offsets",
+        "its start truncates offsets",
         "Or let broker 2 lead again instead of all this, which loses nothing that these files have: stop broker 3",
         "offsets 6-7 belong to a transaction of f1, committed",
         "offsets 9-12 belong to a transaction of f2, committed",
