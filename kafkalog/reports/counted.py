@@ -127,7 +127,7 @@ class Counted:
         said = f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
         if not self.unmarked or not decided:
             return said
-        return f"{said}; {self.unmarked:,} decided without {'its' if self.unmarked == 1 else 'their'} marker"
+        return f"{said}; {self.unmarked:,} of these {'has' if self.unmarked == 1 else 'have'} no marker"
 
     def words(self) -> str:
         """Say how many there are, how they ended, and which of them are only in their partitions."""

@@ -23,7 +23,26 @@ _WORDS: Final = 4  # of the next step
 _PLAN: Final = frozenset({"Check", "End", "Save", "Verify"})  # how the steps of a plan begin
 
 _LAST: Final = {  # words that end no sentence
-    *("a", "an", "and", "as", "at", "before", "each", "for", "in", "it", "its", "of", "on", "or", "that", "the", "to"),
+    *(
+        "a",
+        "after",
+        "an",
+        "and",
+        "as",
+        "at",
+        "before",
+        "each",
+        "for",
+        "in",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "to",
+    ),
     *("until", "whether", "with"),
 }
 

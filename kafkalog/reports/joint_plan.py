@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import chain, groupby
+from itertools import chain, groupby, takewhile
 from typing import Any, Final, NamedTuple
 
 from kafkalog.auditing.incidents import SHOWN, again_said
@@ -29,11 +29,13 @@ _END: Final = "End them: read_committed consumers then skip {records}. The check
 _END_ASKED: Final = "End what hangs{whom}: read_committed consumers then skip its records. The check then says None."
 _END_ONE_ASKED: Final = "If it hangs, end it: read_committed consumers then skip {records}."
 
+_END_SOME_ASKED: Final = "End those that hang: read_committed consumers then skip their records, {records} of all."
+
 _FEW: Final = 3  # transactions whose partitions the lines of commands show well enough
 
 _HANGING: Final = frozenset(cause for cause, words in OF_OPEN.items() if words.in_title)  # whose outcome is hanging
 
-_WITH_LINE: Final = frozenset({"save", "check", "ask"})
+_WITH_LINE: Final = frozenset({"save", "check", "ask", "look"})
 
 _NOT_OF_EACH: Final = frozenset({"save", "ask", "check", "look", "again", "instead"})  # in a plan of several
 
@@ -71,6 +73,9 @@ def _shape(row: Row) -> tuple[str, ...] | None:
     else:  # what was decided has words of its own
         is_alike = all(part["fate"] in ("none", "open", "unknown") for part in parts)
     is_shown = all(step["command"] for step in steps if _kind(step) in _WITH_LINE)  # its text says why not, else
+    to_end = list(takewhile(lambda step: _kind(step) != "end", steps))
+    if row["kind"] not in ("consumers-stopped", "copy-skewed") or any(_kind(step) not in _KINDS for step in to_end):
+        return None
     words = (_kind(step) or step["text"] for step in steps if _kind(step) not in _NOT_OF_EACH)
     return (row["kind"], str(row["cluster_id"]), *dict.fromkeys(words)) if parts and is_alike and is_shown else None
 
@@ -87,8 +92,9 @@ def plan_of(rows: Sequence[Row], *, among_others: bool = False) -> list[PlanStep
 def _together(row: Row, some: Sequence[Row]) -> Iterator[PlanStep]:
     """Yield an incident's steps of one kind that follow each other: a check has its line for each transactional id."""
     if _kind(some[0]) == "check":
-        yield PlanStep(some[0]["text"], _lines(some), "check")
-    elif _kind(some[0]) == "look" and len(some) > 1:
+        unshown = (step["text"] for step in some[1:] if not step["command"])  # which says why
+        yield PlanStep(" ".join([some[0]["text"], *unshown]), _lines(some), "check")
+    elif _kind(some[0]) == "look" and len(some) > 1 and all(step["command"] for step in some):
         yield PlanStep(_LISTED.format(nameless=""), _lines(some), "look")
     elif _kind(some[0]) == "end" and any(_kind(step) == "ask" for step in row["next_steps"]):
         yield from (_to_end(row, step) for step in some)
@@ -106,29 +112,32 @@ def _to_end(row: Row, step: Row) -> PlanStep:
     lines = tuple(_abort_lines(row))
     if len(lines) < len(_ended(row)) or not lines:  # a name that no line may have: the text says it
         return PlanStep(*_told(step))
-    records = many(sum(part["records"] or 0 for part in row["parts"]), "record")
-    return PlanStep(_END_ONE_ASKED.format(records=records), lines, "end")
+    records = many(sum(part["records"] for part in _ended(row)), "record")
+    words = _END_ONE_ASKED if len(lines) == 1 else _END_SOME_ASKED
+    return PlanStep(words.format(records=records), lines, "end")
 
 
 def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     steps = [step for row in rows for step in row["next_steps"]]
     by_kind = grouped(steps, lambda step: _kind(step) or step["text"])
     if "end" not in by_kind:
-        for some in by_kind.values():
+        for some in grouped(steps, lambda step: step["text"]).values():
             yield PlanStep(some[0]["text"], _lines(some), _kind(some[0]))
         return
     asked = [row for row in rows if any(_kind(step) == "ask" for step in row["next_steps"])]
     sure = [row for row in rows if row not in asked]
     is_asked = not sure
     parts = [part for row in rows for part in row["parts"]]
-    timeout = max((part.get("timeout_ms") or 0 for part in parts), default=0)
+    waits = [part.get("timeout_ms") for row in asked for part in row["parts"]]
+    timeout = f"their longest timeout of {age(max(filter(None, waits)))} and " if any(waits) else ""
+    timeout = "15 min, the longest timeout by default, and " if None in waits else timeout
     facts = {
         "records": many(sum(part["records"] or 0 for part in parts), "record"),
         "transactions": many(sum(row["transactions"] or 1 for row in rows), "transaction"),
         "each": listed(_numbers(parts), len(parts)),
-        "timeout": f"their longest timeout of {age(timeout)} and " if timeout else "",
+        "timeout": timeout,
         "time": iso(max((part.get("hangs_after_ms") or 0 for part in parts), default=0)),
-        "whom": "" if is_asked else f": producers {_ids(sure)} now, {_ids(asked)}",
+        "whom": "" if is_asked else f": {_producers(sure)} now, the others",
     }
     save = _SAVE_AMONG if among_others else _SAVE_ASKED if is_asked else _SAVE
     if not all(row["cause"] in _HANGING for row in rows):
@@ -142,12 +151,14 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     plan = [PlanStep(save.format(**facts), saves, "save"), check]
     yield from reversed(plan) if is_asked else plan
     if looks:
-        without = [row for row in rows if any(part["transactional_id"] is None for part in row["parts"])]
+        without = list(dict.fromkeys(str(part["producer_id"]) for part in parts if part["transactional_id"] is None))
         s, its = ("", "its offset is") if len(without) == 1 else ("s", "their offsets are")
-        nameless = f" No file has the transactional id{s} of {_producers(without)}: {its} enough." if without else ""
+        why = "kafka-transactions.sh list may" if asked else f"{its} enough"
+        nameless = f" No file has the transactional id{s} of producer{s} {listed(without, len(without))}: {why}."
+        nameless = nameless if without else ""
         yield PlanStep(_LISTED.format(nameless=nameless), _lines(looks), "look")
     ends = tuple(line for row in rows for line in _abort_lines(row))
-    facts["whom"] = "" if is_asked else f" ({_producers(asked)} after that time)"
+    facts["whom"] = "" if is_asked else " (the others after that time)"
     yield PlanStep((_END_ASKED if asked else _END).format(**facts), ends, "end")
     yield from (PlanStep(text, (), "again") for text in [" ".join(again_said(parts, in_brief=True))] if text)
     for kind, some in by_kind.items():
@@ -167,17 +178,14 @@ def _abort_lines(row: Row) -> Iterator[str]:
 
 
 def _ended(row: Row) -> list[Row]:
-    return [part for part in (row.get("parts") or ())[:SHOWN] if part["records"]]
+    """Return the parts that a broker was asked about, as no time ends the others."""
+    parts = (part for part in row.get("parts") or () if part.get("hangs_after_ms") is not None)
+    return [part for part in parts if part["records"]][:SHOWN]
 
 
 def _producers(rows: Sequence[Row]) -> str:
-    ids = _ids(rows)
-    return f"producer{'s' * (' and ' in ids)} {ids}"
-
-
-def _ids(rows: Sequence[Row]) -> str:
     ids = dict.fromkeys(str(part["producer_id"]) for row in rows for part in row["parts"])
-    return " and ".join(ids)
+    return f"producer{'s' * (len(ids) > 1)} {listed(ids, len(ids))}"
 
 
 def _lines(steps: Sequence[Row]) -> tuple[str, ...]:

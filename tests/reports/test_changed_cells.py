@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -160,6 +161,16 @@ def test_a_bad_cell_is_one_line(table: str, column: str, cell: Any, said: str, o
     assert ended.status == 3
     (line,) = ended.err.splitlines()
     assert f"{changed}/{table}/part-00000.parquet: row {row}, column {column}: {said}" in line
+
+
+def test_names_that_came_later_may_lack(one_audit: Path, tmp_path: Path) -> None:
+    """In what an older audit wrote, as far as they may be null."""
+    changed = _copy(one_audit, tmp_path / "nights")
+    part = {"transactional_id": None, "producer_id": 7, "topic": "t", "partition": 0, "first_offset": 3, "fate": "none"}
+    change_cell(changed, "incidents", "parts", json.dumps([part]))
+    assert kafkalog("report", changed).status == 0
+    change_cell(changed, "incidents", "parts", json.dumps([{**part, "topic": None}]))
+    assert kafkalog("report", changed).status == 3
 
 
 @pytest.mark.parametrize("query", ["SELECT count(*) FROM Partitions", "WITH a AS (FROM partitions) SELECT 1 FROM a"])

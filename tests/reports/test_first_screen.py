@@ -142,20 +142,20 @@ _OPEN = "a newer one of claims-claims.48-1 in coupons-claims.5-0, coupons-claims
     ("case", "counted", "shortly"),
     [
         (
-            "k4-f-marker-leaderless", "6 transactions: 4 committed, 1 aborted, 1 open; 2 decided without their marker",
+            "k4-f-marker-leaderless", "6 transactions: 4 committed, 1 aborted, 1 open; 2 of these have no marker",
             "claims-claims.0-10 in quotes-orders.76-0, quotes-orders.76-1 (24 s old, timeout 1 min: normal)",
         ),
         (
-            "k4-f-marker-pending", "6 transactions: 4 committed, 1 aborted, 1 open; 2 decided without their marker",
+            "k4-f-marker-pending", "6 transactions: 4 committed, 1 aborted, 1 open; 2 of these have no marker",
             "trades-riders.53-12 in coupons-meters.71-0, coupons-meters.71-1 (14 s old, can't end before"
             " coupons-meters.71-1 has a leader, and stops read_committed consumers of coupons-meters.71-0 until then)",
         ),
         (
             "copies/k4-j-copied-under-load",
-            "68 transactions: 45 committed, 21 aborted, 2 open; 1 decided without its marker",
+            "68 transactions: 45 committed, 21 aborted, 2 open; 1 of these has no marker",
             f"{_OPEN} (428 ms old, timeout 1 min: normal; ending its older one does not touch it)",
         ),
-        ("copies/confirm-marker-lost", "36 transactions: 36 committed; 1 decided without its marker", ""),
+        ("copies/confirm-marker-lost", "36 transactions: 36 committed; 1 of these has no marker", ""),
         ("v2.8-hanging", "9 committed, 2 aborted, 1 open, 3 that may hang",
          "tx-e in ledger-3 (89 ms old, timeout 13 min 20 s: normal)"),
         ("v3.3-hanging-operator", "8 committed, 4 aborted, 1 open, 2 hanging",

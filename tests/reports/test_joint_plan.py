@@ -77,7 +77,7 @@ def test_what_only_may_hang_is_ended_by_lines_that_no_program_is_given() -> None
     assert ended_alike(mixed) == [[0, 1]]
     plan = plan_of(mixed)
     assert [step.kind for step in plan] == ["save", "ask", "look", "end", "again"]
-    assert plan[1].text.startswith("Ask the broker: producers 3 now, 2 after 2026-11-21T09:09:27")
+    assert plan[1].text.startswith("Ask the broker: producer 3 now, the others after 2026-11-21T09:09:27")
     assert len(plan[3].commands) == 2
 
 
@@ -137,6 +137,9 @@ END: Final = ("save", "Save.", "save"), ("check", "Check.", "check"), ("end", "E
         (made(*END), made(*END[:1], ("check", "The line is not shown.", None), *END[2:]), False),
         (made(*END), made(*END, ("again", "Write it again.", None)), True),
         (made(*END), made(*END, (None, "Read the old leader.", "read")), False),
+        (made(*END), made(*END[:2], ("look", "The line is not shown.", None), *END[2:]), False),
+        (made(*END), made((None, "Read the old leader first.", "read"), *END), False),
+        (made(*END), made(*END, kind="records-lost"), False),
         (made((None, "Look.", "a")), made((None, "Look.", "b")), True),
         (made((None, "Look.", "a")), made((None, "Look there.", "b")), False),
         (made((None, "Wait.", None)), made((None, "Wait.", None)), True),
@@ -171,6 +174,31 @@ def test_a_name_that_no_line_may_have_stands_in_the_text() -> None:
     )
     row["parts"].append({**row["parts"][0], "topic": "t\x1b"})
     assert plan_of([row])[-1] == ("End.", (), "end")
+
+
+def test_what_no_time_ends_has_no_line() -> None:
+    """Nor has what nobody was asked about."""
+    row = made(*ASK)
+    row["parts"] = [
+        {**row["parts"][0], "partition": at, "hangs_after_ms": after} for at, after in enumerate((1, None, 2))
+    ]
+
+    assert [line.partition("--partition ")[2][:1] for line in plan_of([row])[-1].commands] == ["0", "2"]
+    assert plan_of([row])[-1].text == (
+        "End those that hang: read_committed consumers then skip their records, 4 records of all."
+    )
+
+
+def test_an_id_that_no_line_may_have_is_still_to_be_checked() -> None:
+    """The step says so, with the line of the check."""
+    row = made(*END[:2], ("look", "Look at x\\x1b. The line is not shown.", None), *END[2:])
+    assert plan_of([row])[1] == ("Check. Look at x\\x1b. The line is not shown.", ("check",), "check")
+
+
+def test_steps_of_one_kind_that_differ_stay_two() -> None:
+    """Where nothing is ended."""
+    rows = [made(("look-first", "Look here.", None), ("look-first", "Look there.", None)) for _ in range(2)]
+    assert [step.text for step in plan_of(rows)] == ["Look here.", "Look there."]
 
 
 def test_an_audit_that_somebody_else_wrote_has_plans_of_its_own() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Final
 
 from kafkalog.auditing.incidents import groups_said, lost_said
@@ -141,10 +141,15 @@ def by_the_clock(text: str, zone: Zone) -> str:
     return re.sub(r"(:\d\d)\.000(?=Z|[+-]\d\d:)", r"\1", TimesOfDay(zone).prose(text))
 
 
+_REASON: Final = re.compile(
+    r"where the files end, (?:[^(]*?timeout of )?([^,(]*?),?(?: the longest.*?)? and a minute more"
+)
+
+
 def _in_brief(step: PlanStep) -> Iterator[str]:
     """Yield shorter and shorter words of a step: what it loses in two words, a question without its asides."""
     if step.kind == "ask":
-        reason = re.search(r"where the files end, (?:.*?timeout of )?(.*?) and a minute more", step.text)
+        reason = _REASON.search(step.text)
         if reason is not None:
             yield step.text.replace(reason[0], f"timeout {reason[1]} + 1 min")
         yield re.sub(r" \((where the files end|a marker comes)[^()]*\)", "", step.text)
@@ -153,7 +158,7 @@ def _in_brief(step: PlanStep) -> Iterator[str]:
     elif step.kind == "look":
         shorter = step.text.replace(": its marker will come", "")
         yield shorter
-        yield re.sub(r"\. No file has the transactional ids? of (.*): .*", r" (\1: id unknown).", shorter)
+        yield re.sub(r"\. No file has the transactional ids? of (.*): .*", r" (\1: no id).", shorter)
     elif step.kind == "end" and len(step.commands) > 1:
         yield step.text.replace(" The check then says None.", "")
         yield step.text.replace(" The check then says None.", "").replace("read_committed consumers", "consumers")
@@ -166,11 +171,10 @@ def _in_brief(step: PlanStep) -> Iterator[str]:
 
 
 def _steps(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:
-    steps = row["next_steps"] or ()
-    for lines in islice(each_step([row], moments, sheet), most):
-        yield from lines
+    steps = list(each_step([row], moments, sheet))
+    yield from chain(*steps[:most])
     if len(steps) > most:
-        yield f"{' ' * STEP}… {len(steps) - most} more steps: --incident {row['id']}"
+        yield f"{' ' * STEP}… {many(len(steps) - most, 'more step')}: --incident {row['id']}"
 
 
 def whole_lines(rows: Sequence[Row], *, zone: Zone, sheet: Sheet) -> Iterator[str]:

@@ -13,6 +13,7 @@ from kafkalog.auditing.incidents.ending import (
     PRODUCERS,
     abort_steps,
     ask_steps,
+    asked_of,
     describing,
     hangs_after,
     owing,
@@ -245,8 +246,11 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         incident.parts = [owing(tables, one) for one in every]
     if not is_proved(incident.certainty) and words in _ASKED:
         incident.steps = [*(incident.steps if words == "prepared" else ()), *ask_steps(tables, every)]
+        asked = asked_of(tables, every)
         incident.parts = [
             owing(tables, one)._replace(hangs_after_ms=hangs_after(tables, one), timeout_ms=timeout_of(tables, one))
+            if one in asked
+            else one.part
             for one in every
         ]
     if incident.kind == "consumers-stopped":
@@ -452,7 +456,7 @@ def _leads_now(tables: ClusterTables, one: Open, *, is_one: bool) -> str:
     if led is None or led["since_ms"] <= without.since:
         return ", and has had none since"
     it = "it" if is_one else "them"
-    no_more = f"but the coordinator has completed {it} (CompleteCommit or CompleteAbort) and sends no marker again"
+    no_more = f"but the coordinator completed {it} all the same, by its records, and sends no marker again"
     return f"; broker {led['leader']} has led the partition since {iso(led['since_ms'])}, {no_more}"
 
 

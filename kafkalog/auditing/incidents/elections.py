@@ -391,8 +391,8 @@ def _save(forks: Sequence[_Fork]) -> list[Step]:
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Do not start {copy.holder}: its start truncates {offset_range(copy.first_offset, copy.last_offset)}."
-            " Save them first, there or here:"
+            f"Start {copy.holder} only once it is saved, there or here: its start truncates"
+            f" {offset_range(copy.first_offset, copy.last_offset)}."
         )
         steps.append(Step.copying(text, copy))
     wanted = [f"{TopicPartition.of(fork.row)} {_whose_spans(fork.wanted)}" for fork in forks if fork.wanted]
@@ -430,8 +430,8 @@ def _whose_spans(wanted: Mapping[str, Ranges]) -> str:
 def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected], hanging: list[Open]) -> list[Step]:
     steps: list[Step] = []
     needed = dict.fromkeys(row["needed"] for there in together for row in there.unread)
-    steps += [Step.running(f"Copy {one} before a broker starts there, and read it together with these: what was lost"
-                           " may be there.", *OTHER_BROKERS) for one in needed]  # fmt: skip
+    text = "Copy {} before a broker starts there, and read the copy together with these: what was lost may be there."
+    steps += [Step.running(text.format(one), *OTHER_BROKERS) for one in needed]
     if not incident.kept_in and not needed:
         before = next((one.last_in_sync for there in together for one in there.elections if one.last_in_sync), None)
         if before is not None and _is_given(tables, together, before["leader"]):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Row, Step, TransactionPart
+from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Row, Step, TransactionPart, first_of
 from kafkalog.auditing.incidents.open_transactions import OR_COPY_AGAIN, PREPARED, Decided, Open, lists
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.few_of_many import grouped
@@ -23,6 +23,7 @@ __all__ = [
     "abort_steps",
     "again_said",
     "ask_steps",
+    "asked_of",
     "describing",
     "hangs_after",
     "owing",
@@ -40,15 +41,16 @@ SAVE_DECIDED: Final = "Save {records} of {who} {at}: the abort discards what was
 CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}{idle}; if not, {stop}."
 # What is listed is ended by its own marker. An abort would end it, too: the start offset is still that of the first.
 IDLE: Final = ", and that TopicPartitions of {ids} lacks {place}"
-LISTED: Final = "A partition in TopicPartitions of {id} gets its marker."
-UNLISTED: Final = "Check that TopicPartitions of {id} lacks {place}; if not, leave it alone: its marker will come."
+LISTED: Final = "Check that TopicPartitions of {id} lacks {place}; if not, leave it alone: its marker will come."
+LISTED_SOME: Final = "Check TopicPartitions of {id}: leave alone what it has of {place}, its marker will come."
 END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} {at}."
 END_TOO: Final = (
     "End that of {who}, if the check above says {first} of producer {producer}: consumers skip {records} {at}."
 )
 VERIFY: Final = "Verify: the check now says None for what was ended."
 
-# The plan for one that may hang. It has no line that ends it: most that may hang do not.
+# The plan for one that may hang. Its rows have no line that ends it, as most that may hang do not; people see one on
+# screens, after the question (reports/joint_plan.py).
 ASK: Final = (
     "Ask the broker after {later}. If CurrentTransactionStartOffset of producer {producer} is still {first}, go on."
     " None, or another: it has ended, stop here."
@@ -70,13 +72,15 @@ _AGAIN: Final = {
     "no": "Do not send {the records} of {who} again: {because}.",
     "if-missed": "Send {the records} of {who} again only if its owner misses {them}: {because}.",
     "if-committed": (
-        "Ask the owner of {who} whether {because} committed; if so, send {the records} again, which it left out."
+        "Ask the owner of {who} whether {because} committed; if so, send {the records} again: it does not have {them}."
     ),
     "ask": "Ask the owner of {who} whether to send {the records} again: {because}.",
     "ask-writers": "Ask who writes to {topic} whether to send {the records} of {who} again: {because}.",
 }
 _AGAIN_OF_SEVERAL: Final = {
-    "yes": "Let the owners send again, from the saved file, {each}: {because}.",
+    "yes": (
+        "Let the owners send again, from the saved file, {each}: {because}. Who reads uncommitted gets them twice."
+    ),
     "no": "Do not send again {each}: {because}.",
     "ask": "Ask the owners whether to send again {each}: {because}.",
     "ask-writers": "Ask those who write there whether to send again {each}: {because}.",
@@ -88,7 +92,7 @@ _ABORTED: Final = "it aborted all its transactions of that time, the first at {t
 _ABORTED_THEM: Final = "it aborted their transaction at {time}"
 _DISCARDED: Final = "{they} to be aborted"
 _LEFT: Final = "{it} came after its last {decision}, of {time}"
-_STAYED_OPEN: Final = "its transaction of {time}"
+_STAYED_OPEN: Final = "its transaction that began at {time}"
 _UNKNOWN: Final = "no file says"
 _NO_OWNER: Final = "no file says whose {it} {are}"
 
@@ -130,9 +134,9 @@ def _ending(tables: ClusterTables, some: Sequence[Open], *, alone: bool, stop: s
             ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
         )  # fmt: skip
         text = (SAVE_DECIDED if one.is_committed else SAVE).format(**facts)
-        if alone and not one.is_aborted:
+        if alone and not one.is_aborted and row["records"]:
             saves.append(Step.saving(text))
-        elif not one.is_aborted:
+        elif not one.is_aborted and row["records"]:
             saves.append(Step.saving(text, *which, place=(row["topic"], row["partition"], row["first_offset"])))
         if not checks:
             ids = dict.fromkeys(
@@ -141,29 +145,46 @@ def _ending(tables: ClusterTables, some: Sequence[Open], *, alone: bool, stop: s
             idle = IDLE.format(ids=listed(ids, len(ids)), place=one.place) if ids else ""
             check = CHECK.format(**facts, stop=stop, idle=idle)
             checks.append(Step.running(check, PRODUCERS, *of_place).to("check"))
-            checks += (describing(LISTED.format(id=name), name).to("look") for name in ids)
+            checks += (describing(LISTED.format(id=name, place=one.place), name).to("look") for name in ids)
         end = (END_TOO if ends else END).format(**facts)
         ends.append(Step.running(end, ABORT, *of_place, ("--start-offset", row["first_offset"])).to("end"))
     yield from (*saves, *checks, *ends)
 
 
+def asked_of(tables: ClusterTables, every: Sequence[Open]) -> list[Open]:
+    """Return the first of some transactions, in the order of an incident's parts: those that brokers are asked about.
+
+    One of two-phase commit is only if there is no other: no time ends it.
+    """
+    ordered = sorted(every, key=lambda one: first_of(one.part))
+    timed = [one for one in ordered if hangs_after(tables, one) is not None]
+    return (timed or ordered)[:SHOWN]
+
+
 def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
     """Return how to ask the brokers whether transactions hang, which files cannot decide, and what to do if they do."""
     steps: list[Step] = []
-    ends: list[str] = []
-    for one in every[:SHOWN]:
+    asked = asked_of(tables, every)
+    latest = max(asked, key=lambda one: hangs_after(tables, one) or 0)
+    for one in asked:
         facts, of_place = _facts(tables, one)
-        steps.append(Step.running((ASK_TOO if steps else ASK).format(**facts), PRODUCERS, *of_place).to("ask"))
-        if one.row["records"]:
-            ends.append(END_WHICH.format(**facts))
+        text = (ASK_TOO if steps else ASK).format(**{**facts, "later": _later(tables, latest)})
+        steps.append(Step.running(text, PRODUCERS, *of_place).to("ask"))
+    prepared = [one for one in every if hangs_after(tables, one) is None and one not in asked]
+    if prepared:
+        whose = listed(dict.fromkeys(one.who for one in prepared))
+        steps.append(Step(f"Leave to their owners what is of two-phase commit: {whose}."))
+    if more := len(every) - len(asked) - len(prepared):
+        steps.append(Step(f"{more} more may hang: ask about each in the same way."))
     steps.append(OR_COPY_AGAIN)
-    if ends:
-        records = many(sum(one.row["records"] or 0 for one in every), "record")
-        who = listed(dict.fromkeys(one.who for one in every))
+    if ends := [one for one in asked if one.row["records"]]:
+        records = many(sum(one.row["records"] for one in ends), "record")
+        who = listed(dict.fromkeys(one.who for one in ends))
+        which = " or ".join(END_WHICH.format(**_facts(tables, one)[0]) for one in ends)
         steps.append(Step.saving(SAVE_FIRST.format(records=records, who=who)))
-        steps += _listed(every[:SHOWN])
-        steps.append(Step(END_ONLY.format(which=" or ".join(ends), records=records)).to("end"))
-        steps += [Step(VERIFY).to("verify"), *_again(tables, every)]
+        steps += _listed(ends)
+        steps.append(Step(END_ONLY.format(which=which, records=records)).to("end"))
+        steps += [Step(VERIFY).to("verify"), *_again(tables, ends)]
     return steps
 
 
@@ -171,7 +192,8 @@ def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[t
     """Return what the steps say of a transaction, and the options that name its partition."""
     row = one.row
     at = offset_range(row["first_offset"], row["last_offset"])
-    is_between = (row["records"] or 0) <= (row["last_offset"] or row["first_offset"]) - row["first_offset"]
+    span = (row["last_offset"] or row["first_offset"]) - row["first_offset"] + 1
+    is_between = 0 < (row["records"] or 0) < span
     facts = {
         "records": many(row["records"] or 0, "record"), "who": one.who, "place": one.place,
         "at": f"{'among' if is_between else 'at'} {at}", "may": one.decided.may,
@@ -186,13 +208,20 @@ def _listed(every: Sequence[Open]) -> list[Step]:
 
     Then its marker ends what is open there, older data, too. A partition is in the list until it has the marker.
     """
-    by_id = grouped(every, lambda one: one.row["transactional_id"])
+    by_id = grouped(every, _described)
     steps = []
     for name, some in by_id.items():
-        place = " or ".join(dict.fromkeys(str(one.place) for one in some))
+        places = dict.fromkeys(str(one.place) for one in some)
         if name is not None:
-            steps.append(describing(UNLISTED.format(id=name, place=place), name).to("look"))
+            words = LISTED if len(places) == 1 else LISTED_SOME
+            steps.append(describing(words.format(id=name, place=listed(places, len(places))), name).to("look"))
     return steps
+
+
+def _described(one: Open) -> str | None:
+    """Return the id of which `describe` says whether a marker comes; of a forgotten or a new producer's none does."""
+    name: str | None = one.row["transactional_id"]
+    return None if one.row["cause"] in ("id-expired", "producer-replaced") else name
 
 
 def describing(text: str, transactional_id: str) -> Step:
@@ -200,9 +229,9 @@ def describing(text: str, transactional_id: str) -> Step:
     return Step.running(text, _DESCRIBE, ("--transactional-id", transactional_id))
 
 
-def timeout_of(tables: ClusterTables, one: Open) -> int:
-    """Return the timeout (ms) after which a coordinator ends a transaction, 0 for one that it has decided."""
-    return 0 if _is_decided(one) else _timeout(tables, one) or _LONGEST_MS
+def timeout_of(tables: ClusterTables, one: Open) -> int | None:
+    """Return the timeout (ms) of a transaction, 0 for one that is decided, None where no record has it."""
+    return 0 if _is_decided(one) else _timeout(tables, one) or None
 
 
 def hangs_after(tables: ClusterTables, one: Open) -> int | None:
@@ -212,6 +241,7 @@ def hangs_after(tables: ClusterTables, one: Open) -> int | None:
     record names, the longest timeout counts. One of two-phase commit has none.
     """
     timeout = timeout_of(tables, one)
+    timeout = _LONGEST_MS if timeout is None else timeout
     if timeout == NO_TIMEOUT:
         return None
     return (max(tables.now, 0) + timeout + _MORE_MS) // 1000 * 1000 + 1000
@@ -248,7 +278,7 @@ def owing(tables: ClusterTables, one: Open) -> TransactionPart:
 
 def _again(tables: ClusterTables, every: Sequence[Open], before: str = "") -> Iterator[Step]:
     parts = [owing(tables, one).row() for one in every if one.row["records"]]
-    for text in again_said(parts):
+    for text in again_said(parts, in_brief=len(parts) > SHOWN):
         yield Step(f"{before}{text[0].lower()}{text[1:]}" if before else text).to("again")
 
 

@@ -355,7 +355,7 @@ class Incident:
             transactional_ids_total=len(self.transactional_ids) + self.more.transactional_ids,
             producer_ids=sorted(self.producer_ids)[:LISTED],
             producer_ids_total=len(self.producer_ids) + self.more.producer_ids,
-            parts=[one.row() for one in sorted(set(self.parts), key=_first_of)[:LISTED]],
+            parts=[one.row() for one in sorted(set(self.parts), key=first_of)[:LISTED]],
             transactions=self.transactions,
             first_offset=self.first_offset,
             last_offset=self.last_offset,
@@ -415,7 +415,8 @@ def _sentence(text: str) -> str:
     return shown if shown.endswith((".", "…")) else f"{shown}."
 
 
-def _first_of(part: TransactionPart) -> tuple[Any, ...]:
+def first_of(part: TransactionPart) -> tuple[Any, ...]:
+    """Return by what the parts of an incident are in order."""
     return by_number(part.place.topic), part.place.partition, part.first_offset, part.producer_id
 
 

@@ -12,7 +12,8 @@ from kafkalog.auditing.incidents.incident import Incident
 from kafkalog.auditing.pipeline.run import audit
 from kafkalog.auditing.transactions import AuditOptions
 from kafkalog.kafka.transaction_state import NO_TIMEOUT, TransactionState
-from plain import Batch
+from kafkalog.reports import plan_of
+from plain import Batch, table
 from state_topic import T, value, write_state
 
 HOUR = 3_600_000
@@ -59,6 +60,32 @@ def test_among_many_that_are_overdue_one_is_no_reason_to_call_all_so(tmp_path: P
     [incident] = incidents_of_audit(audit([tmp_path], options))
 
     assert incident.title.startswith("25 transactions, open for longer than the timeout allows at ")
+    options = AuditOptions(snapshot=False, now=T + 10 * HOUR, state_partitions=1)
+    (row,) = table(audit([tmp_path], options), "incidents")
+    ended = [line for step in plan_of([row]) if step.kind == "end" for line in step.commands]
+    assert [line.partition(" abort ")[2] for line in ended] == ["--topic t --partition 0 --start-offset 0"]
+    assert any(
+        step.text.startswith("Leave to their owners what is of two-phase commit: tx-1 ") for step in plan_of([row])
+    )
+
+
+def test_what_is_asked_is_what_is_ended(tmp_path: Path) -> None:
+    """Of many, the first by topic and partition; after the latest of their times."""
+    states = []
+    for number in range(23):
+        plain.write_segments(tmp_path / f"t-{number}", [Batch(0, 0, 0, "data", number, 0, 0, timestamp=T)])
+        timeout = {1: 3_600_000, 2: NO_TIMEOUT}.get(number, 60_000)
+        states.append((f"tx-{number}", value(1, number, partitions=[("t", [number])], timeout=timeout)))
+    write_state(tmp_path, *states)
+    options = AuditOptions(snapshot=False, now=T + 10 * HOUR, state_partitions=1)
+    (row,) = table(audit([tmp_path], options), "incidents")
+    plan = plan_of([row])
+    asked = [line.rpartition(" --partition ")[2] for step in plan if step.kind == "ask" for line in step.commands]
+    ended = [line.partition(" --partition ")[2][:1] for step in plan if step.kind == "end" for line in step.commands]
+
+    assert asked == ended == ["0", "1", "3"]
+    assert "its timeout of 1 h and a minute more" in plan[0].text
+    assert "19 more may hang: ask about each in the same way." in [step.text for step in plan]
 
 
 def test_its_id_is_no_code(tmp_path: Path) -> None:
