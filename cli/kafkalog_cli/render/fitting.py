@@ -122,7 +122,10 @@ class Fitting:
         places = story.places
         details = (_BRIEF, _FIRST, _ASK) if self.stories else (_BRIEF,)
         self.stories.append(story)
+        sure = sum(not _asked_at([self.rows[place]]) for place in places)
         for number in range(min(len(places), _BESIDE), 0, -1):
+            if sure < number < len(places) and sure:  # what is ended now is not cut off with some of what may wait
+                continue
             for story.detail in details:
                 story.places, story.others = places[:number], places[number:]
                 if self.fits(spare=others * _LEAST if number > 1 else 0):
