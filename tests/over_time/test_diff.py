@@ -457,4 +457,4 @@ def test_what_had_ended_is_not_said_once_more() -> None:
     assert "still there" not in kafkalog("diff", ended, ended).text
     twice = " ".join(kafkalog("diff", hanging, hanging).text.split())
     assert twice.count("still there A transaction of tx-a ") == 1
-    assert re.findall("transaction of (tx-.) that was open", twice) == ["tx-e"]  # what hangs is told by its incident
+    assert re.findall("transaction of (tx-.) that was open", twice) == ["tx-e"]  # an incident tells what hangs

@@ -60,7 +60,7 @@ def test_what_is_owed_alike_is_said_once() -> None:
 
 
 def test_what_only_may_hang_is_ended_by_lines_that_no_program_is_given() -> None:
-    """They stand behind the question; the rows have none, and one plan is of these and of what is proved."""
+    """The lines follow the question, and the rows have none. One plan ends these and what hangs for certain."""
     rows = [row for row in rows_of(FIXTURES / "v2.8-hanging" / "data") if row["kind"] == "consumers-stopped"]
     lines = [line for row in rows for step in plan_of([row]) if step.kind == "end" for line in step.commands]
 

@@ -124,7 +124,7 @@ class Fitting:
         self.stories.append(story)
         sure = sum(not _asked_at([self.rows[place]]) for place in places)
         for number in range(min(len(places), _BESIDE), 0, -1):
-            if sure < number < len(places) and sure:  # what is ended now is not cut off with some of what may wait
+            if 0 < sure < number < len(places):  # what is ended now is not cut off with some of what may wait
                 continue
             for story.detail in details:
                 story.places, story.others = places[:number], places[number:]
@@ -280,6 +280,7 @@ def _labels(lines: Sequence[Line], sheet: Sheet) -> list[str]:
 
 
 def counted_of(lines: Sequence[Line], *, named: bool = False) -> str:
+    """Count what else happened, kind by kind; `named` says whose it is."""
     counts: Counter[str] = Counter()
     for line in lines:
         counts[line.label] += line.counts

@@ -250,7 +250,7 @@ _OF_INCIDENTS: Final = "--incident {}: one whole, with its proof · --full: all 
 def report_of(told: Told, *, findings: bool = False) -> Report:
     """Return what a report of an audit says; with `findings` also each of them that is above a note.
 
-    Of incidents that were asked for it shows these alone, in full. Raises NothingMatchesError if there is none such.
+    Where incidents were asked for, it shows these alone. Raises NothingMatchesError if the audit has none of them.
 
     Without, nothing is missing: each finding above a note is in an incident.
     """

@@ -139,9 +139,7 @@ def _ending(tables: ClusterTables, some: Sequence[Open], *, alone: bool, stop: s
         elif not one.is_aborted and row["records"]:
             saves.append(Step.saving(text, *which, place=(row["topic"], row["partition"], row["first_offset"])))
         if not checks:
-            ids = dict.fromkeys(
-                each.row["transactional_id"] for each in some if each.row["transactional_id"] is not None
-            )
+            ids = dict.fromkeys(filter(None, map(_described, some)))
             idle = IDLE.format(ids=listed(ids, len(ids)), place=one.place) if ids else ""
             check = CHECK.format(**facts, stop=stop, idle=idle)
             checks.append(Step.running(check, PRODUCERS, *of_place).to("check"))

@@ -23,7 +23,6 @@ __all__ = [
     "Open",
     "decided",
     "is_alone",
-    "is_of",
     "lists",
     "open_transaction",
     "other_replicas",
@@ -95,7 +94,7 @@ def decided(tables: ClusterTables, row: Row, record: int | None = None) -> Decid
     steps = tables.steps.get(row["transactional_id"] or "", [])
     place = str(TopicPartition.of(row))
     newest = (at for at in range(len(steps) - 1, -1, -1) if record in (None, steps[at]["offset"]))
-    last = next((at for at in newest if lists(steps[at], place) and is_of(steps[at], row)), None)
+    last = next((at for at in newest if lists(steps[at], place) and _of(steps[at], row)), None)
     if last is None:
         return Decided(completed=_commit_alone(steps, row))
     begun = _begun(steps, last, place)
@@ -108,13 +107,12 @@ def decided(tables: ClusterTables, row: Row, record: int | None = None) -> Decid
 def _commit_alone(steps: Sequence[Row], row: Row) -> Row | None:
     """Return the newest commit of a transaction's producer whose other records, with its partitions, are gone."""
     for at in range(len(steps) - 1, -1, -1):
-        if steps[at]["state"] == "complete_commit" and is_of(steps[at], row):
+        if steps[at]["state"] == "complete_commit" and _of(steps[at], row):
             return None if at and steps[at - 1]["state"] in PREPARED else steps[at]
     return None
 
 
-def is_of(step: Row, row: Row) -> bool:
-    """Say whether a record of the coordinator is of a row's producer."""
+def _of(step: Row, row: Row) -> bool:
     return bool(step["producer_id"] == row["producer_id"])
 
 
