@@ -43,7 +43,7 @@ __all__ = ["Elected", "elected", "elections", "may_have_lost", "newest_commit"]
 
 _GONE: Final = "They get the new leader's records, and never those that only the other replica has."
 _MAY_HAVE_ENDED: Final = " Transactions that it left open may have ended after this copy."
-_UNCLEAN: Final = "Broker {leader} became leader of {where} at {when} without being in sync: {lost}"
+_UNCLEAN: Final = "Broker {leader} became leader of {where} out of sync at {when}: {lost}"
 _FORKED: Final = "The replicas of {where} have different histories: {lost}"
 _WORDS: Final = {
     "unclean-election": Words(_UNCLEAN, f"{{waits}}{_GONE}", _GONE, doubtful=_UNCLEAN + _MAY_HAVE_ENDED),
@@ -193,14 +193,14 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
         lost=_lost(incident, together, every) + _held_back(incident, hanging, every),
         waits=waits,
     )
-    incident.steps = [*_save(every), *_steps(tables, incident, together, hanging)]
+    incident.steps = [*_save(tables, incident, every), *_steps(tables, incident, together, hanging)]
     if any(fork.wanted for fork in every):
         incident.steps = list(_written_again(incident.steps, hanging))
     return incident
 
 
 def _held_back(incident: Incident, hanging: Sequence[Open], forks: Sequence[_Fork]) -> str:
-    """Say which transactions hold consumers back, and how many committed records more are given up to end them.
+    """Say which transactions hold consumers back, and how many more committed records are lost by ending them.
 
     Of one, its marker is named where another replica has it: consumers had got past it before the election.
     """
@@ -209,22 +209,23 @@ def _held_back(incident: Incident, hanging: Sequence[Open], forks: Sequence[_For
     committed = [one.row for one in hanging if one.is_committed and one.row["records"]]
     number = sum(row["records"] for row in committed)
     every = number + incident.lost_by_outcome.get("committed", 0)
-    more = f"{many(number, 'committed record')} more{f', {every} in all' if every > number else ''}"
+    more = many(number, "committed record")
+    if every > number:
+        more = f"{number} more committed: {every - number} + {number} = {every}"
     if len(hanging) != 1:
-        return f" Ending the transactions, whose commit had been decided, gives up {more}." if committed else ""
+        return f" Ending the transactions, whose commit had been decided, loses {more}." if committed else ""
     one = hanging[0]
-    at, since = one.row["first_offset"], ""
+    at = one.row["first_offset"]
     lost = ", whose commit was decided," if committed else ""
     its = one.place, one.row["producer_id"], at
     for kept in chain.from_iterable(fork.transactions for fork in forks):
         marker = _MARKERS.get(kept["state"])
         if marker is not None and (TopicPartition.of(kept), kept["producer_id"], kept["first_offset"]) == its:
-            lost = f" lost its {marker} marker, at offset {kept['marker_offset']}, and"
-            since = " since the election" * (incident.cause == "unclean-election")
-    price = f": ending it gives up {more}" if committed else ""
+            lost = f" lost its {marker} marker at offset {kept['marker_offset']}, and"
+    price = f": ending it loses {more}" if committed else ""
     where = "" if incident.partitions == {one.place} else f" of {one.place}"
     return (
-        f" The transaction of {one.who} at offset {at}{where}{lost} stops read_committed consumers there{since}"
+        f" The transaction of {one.who} at offset {at}{where}{lost} stops read_committed consumers there"
         f" ({waiting_of(hanging, incident.offsets_waiting or 0)}){price}."
     )
 
@@ -290,7 +291,7 @@ def _fork(tables: ClusterTables, row: Row) -> _Fork:
     fates = [(one, _fate(tables, one)) for one in rows]
     data = [
         (
-            producer_name(one["transactional_id"], one["producer_id"]),
+            one["transactional_id"] or producer_name(None, one["producer_id"]),
             (max(first, one["first_offset"]), one["last_offset"]),
             fate,
         )
@@ -385,46 +386,58 @@ def _is_given(tables: ClusterTables, together: Sequence[Elected], broker: int) -
     return all(any(log["node_id"] == str(broker) for log in tables.replicas.get(there.place, ())) for there in together)
 
 
-def _save(forks: Sequence[_Fork]) -> list[Step]:
-    """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it."""
+def _save(tables: ClusterTables, incident: Incident, forks: Sequence[_Fork]) -> list[Step]:
+    """Return the steps that save what one replica holds: its files, then what consumers got or would have got of it.
+
+    A broker that ran while its files were copied may have written more since.
+    """
     steps = []
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Start {copy.holder} only once it is saved, there or here: its start truncates"
+            f"Start {copy.holder} only when all is saved: its start truncates"
             f" {offset_range(copy.first_offset, copy.last_offset)}."
         )
+        if not tables.groups.is_of_stopped_broker(copy.log):
+            text += " Copy from its own disk, or from here if it was down when this copy was made."
         steps.append(Step.copying(text, copy))
-    wanted = [f"{TopicPartition.of(fork.row)} {_whose_spans(fork.wanted)}" for fork in forks if fork.wanted]
+    wanted = [(TopicPartition.of(fork.row), _whose_spans(fork.wanted)) for fork in forks if fork.wanted]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
         what = "the committed records" + " and those of no transaction" * plain
-        text = f"Save {what} of {listed(wanted)}: this loses nothing."
+        at = f"at {wanted[0][1]}"
+        if len(incident.partitions) > 1 or len(wanted) > 1:
+            at = f"of {listed(f'{place} {spans}' for place, spans in wanted)}"
+        text = f"Save {what} {at}."
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
         steps.append(Step.saving(text, *(("--outcome", word) for word in outcomes)))
     return steps
 
 
 def _written_again(steps: Sequence[Step], hanging: Sequence[Open]) -> Iterator[Step]:
-    """Yield the steps of a plan with one that writes again what was saved of the lost offsets, and so committed."""
-    at = max(at for at, step in enumerate(steps) if step.kind in ("save", "verify")) + 1
-    yield from steps[:at]
+    """Yield the steps of a plan with one that writes again what was saved of the lost offsets, and so committed.
+
+    Groups go back before: the log must not grow to where they stand.
+    """
+    yield from (step for step in steps if step.kind not in ("again", "instead"))
     are_committed = all(one.is_committed for one in hanging)
     ended = [offset_range(one.row["first_offset"], one.row["last_offset"]) for one in hanging if one.row["records"]]
-    what = " of the lost offsets"
+    what, read = " of the lost offsets", "had read it before"
     if are_committed:  # one that the check says to leave alone may be committed after all
         what = f": {listed(ended, EVENTS)} if ended here, then the rest" if ended else ""
-    yield Step(f"Let the owners send again what was saved{what}. Who had read it gets it twice.").to("again")
-    yield from (step for step in steps[at:] if not are_committed or step.kind != "again")
+        read = "had read it, or reads uncommitted," if ended else read
+    yield Step(f"Let the owners send again what was saved{what}. Who {read} gets it twice.").to("again")
+    yield from (step for step in steps if step.kind == "again" and not are_committed)
+    yield from (step for step in steps if step.kind == "instead")
 
 
 def _whose_spans(wanted: Mapping[str, Ranges]) -> str:
-    """Name some ranges, and whose they are: ``offsets 6-7 of pay-1 (producer 4), offset 13 of no transaction``."""
+    """Name some ranges, and whose they are: ``offsets 6-7 of pay-1, 13 of no transaction``."""
     said = []
     for who, spans in sorted(wanted.items(), key=lambda one: one[1].first):
         words = listed(offset_range(*span).partition(" ")[2] for span in spans.shown())
-        said.append(f"offset{'s' * (spans.offsets > 1)} {words}{f' of {who}' if who else ''}")
-    return listed(said)
+        said.append(f"{words}{f' of {who}' if who else ''}")
+    return f"offset{'s' * (sum(spans.offsets for spans in wanted.values()) > 1)} {listed(said)}"
 
 
 def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected], hanging: list[Open]) -> list[Step]:

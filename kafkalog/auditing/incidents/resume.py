@@ -140,10 +140,10 @@ def after_fork(
                    " history: those that did before the election go back, too.")  # fmt: skip
     again = ""
     if log_end is not None and log_end > first:
-        again = f" gets at most {many(log_end - first, 'new offset')} twice, and"
+        again = f" It gets at most {many(log_end - first, 'new offset')} twice."
     yield _reset(
-        f"No file names {'the other ' if read else 'the '}groups that had read past {first}. One that is stopped and"
-        f" set back to {first}{again} misses nothing; else it misses what was written from {first} on.",
+        f"No file names {'the other ' if read else 'the '}groups that had read past {first}. Stop each and set it back"
+        f" to {first}, or it may miss what is written from {first} on.{again}",
         place, first,
     )  # fmt: skip
 

@@ -189,7 +189,9 @@ def _worst(incidents: Sequence[Row], unread: str | None) -> tuple[list[str], lis
     said = [_SENTENCES[word](by_word.get(word, [])) for word in words if word in by_word]
     if stopped and all(map(_is_outage, by_word.get("BLOCKED", ()))):  # else others say where consumers stop
         at, before = words.index("BLOCKED"), "BLOCKED" in by_word
-        blocked = f"read_committed consumers of {_places(stopped)} are blocked"
+        of = f" of {_places(stopped)}"
+        there = len(said) == 1 and f"{of} " in said[0]
+        blocked = f"read_committed consumers{'' if there else of} are blocked{' there' * there}"
         said[at : at + before] = ["; ".join([*said[at : at + before], blocked])]
     if unread is not None and not (unread == NOT_ALL and by_word["INCOMPLETE"]):  # whose incidents say more
         said[words.index("INCOMPLETE")] = unread
@@ -330,9 +332,9 @@ def _lost(rows: Sequence[Row]) -> str:
         )
     is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
     may = verb if is_sure else "may be"
-    kept = "; copies of them are left: save these first" if any(row["kept_in"] for row in rows) else ""
+    kept = "; copies are left: save them" if any(row["kept_in"] for row in rows) else ""
     topics = {name.rpartition("-")[0] for row in rows for name in row["partitions"] or ()}
-    to = "" if topics and topics <= _OF_BROKERS else " to consumers"
+    to = "" if kept or (topics and topics <= _OF_BROKERS) else " to consumers"
     if not kept and all(map(_is_looked_for, rows)):
         return f"{what} of {_places(rows)} {may} missing from this copy: look at the broker's disk first"
     return f"{what} of {_places(rows)} {may} lost{to}{_when(rows)}{kept}"

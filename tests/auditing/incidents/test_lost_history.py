@@ -70,7 +70,7 @@ def test_lost_records_are_few_states(tmp_path: Path) -> None:
 
     assert (incident.records, incident.lost_records) == (10, 10)
     assert "10 records (3 committed, 1 aborted, 2 undecided, 4 of no transaction) and 2 markers." in incident.title
-    assert " t-0 offsets 3-5 of producer 1, offsets 11-14 of no transaction: " in incident.steps[1].text
+    assert " at offsets 3-5 of producer 1, 11-14 of no transaction." in incident.steps[1].text
     assert saved(incident) == [3, 4, 5, 11, 12, 13, 14]
 
 
@@ -102,7 +102,7 @@ def test_many_ranges_are_one_command(tmp_path: Path) -> None:
 
     assert "12 records (6 committed, 6 aborted)" in incident.title
     assert saved(incident) == [3, 7, 11, 15, 19, 23]
-    assert "t-0 offsets 3, 7, 11 and 3 more of producer 1: " in incident.steps[1].text
+    assert "at offsets 3, 7, 11 and 3 more of producer 1." in incident.steps[1].text
 
 
 def test_the_old_leader_may_lead_again() -> None:
@@ -110,16 +110,19 @@ def test_the_old_leader_may_lead_again() -> None:
     homes = sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
     [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept_in]
 
-    assert incident.steps[0].text.endswith("its start truncates offsets 5-15.")
+    assert incident.steps[0].text.startswith("Start broker 2 only when all is saved: its start truncates offsets 5-15.")
+    assert "from its own disk, or from here if it was down" in incident.steps[0].text
     assert incident.steps[-1].text.startswith(
         "Or let broker 2 lead again instead of all this, which gives up offsets 5-8"
     )
-    assert incident.steps[-3].text == (
-        "Let the owners send again what was saved: offsets 3-4 if ended here, then the rest. Who had read it gets it twice."
+    assert "set it back to 5" in incident.steps[-3].text
+    assert incident.steps[-2].text == (
+        "Let the owners send again what was saved: offsets 3-4 if ended here, then the rest. Who had read it, or reads"
+        " uncommitted, gets it twice."
     )
     assert (
-        "id-q (producer 1000) at offset 3 lost its COMMIT marker, at offset 7, and stops read_committed consumers there"
-        " since the election (6 offsets wait, 2 its own): ending it gives up 2 committed records more, 7 in all."
+        "id-q (producer 1000) at offset 3 lost its COMMIT marker at offset 7, and stops read_committed consumers there"
+        " (6 offsets wait, 2 its own): ending it loses 2 more committed: 5 + 2 = 7."
     ) in incident.title
 
 

@@ -37,7 +37,7 @@ SAYS: Final = {
     "two-prepare-aborts": ("1 timed out", "^   timed out +cg "),
     "txn-index-of-followers": ("^OK",),
     "unclean-election-idle": (
-        r"^ *\d+ ERROR  Broker 3 became leader of u2-0 at 2026-11-23T04:28:38.009Z without being in sync: offsets 6-16",
+        r"^ *\d+ ERROR  Broker 3 became leader of u2-0 out of sync at 2026-11-23T04:28:38.009Z: offsets 6-16",
         "records-lost, unclean-election",
         "its start truncates offsets",
         "Or let broker 2 lead again instead of all this, which loses nothing that these files have: stop broker 3",
