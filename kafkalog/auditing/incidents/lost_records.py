@@ -88,7 +88,7 @@ _WORDS: Final = {
         "They never get these records: the broker gives their offsets to new ones.",
     ),
     "missing-offsets": Words(
-        "{what} {are} missing, and nothing legal explains it.{whole}",
+        "{what} {are} missing, and neither retention, compaction nor DeleteRecords explains it.{whole}",
         "They skip the missing offsets silently.",
         doubtful="{what} may be missing.{whole}",
     ),
@@ -378,7 +378,7 @@ def _copies(tables: ClusterTables, loss: Loss) -> Iterator[LostCopy]:
 def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], waits: str) -> None:
     """Put the losses of one cause into its words; one place without offsets has those of its finding."""
     first, is_alone = together[0], len(together) == 1
-    words, where = _WORDS[first.cause], incident.where()
+    words, where, adopted = _WORDS[first.cause], incident.where(), _across(tables, first, adopted=True)[:SHOWN]
     what, following, whole = f"Records of {where}", "", ""
     if is_alone and first.places:
         fails = ""
@@ -403,7 +403,7 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         get += f" That is of this replica: the leader's, on broker {first.leader}, was not read."
     incident.say(
         words._replace(read_committed=get and get + "{waits}", read_uncommitted=get),
-        waits=waits + "".join(_given_wrongly(row, first.places) for row in _across(tables, first, adopted=True)),
+        waits=waits + "".join(_ended_later(row, first.places)[1] for row in adopted),
         what=what,
         message=first.findings[0]["message"],
         sequences=_first_sequences(together) if first.cause == _NEVER else "",
@@ -465,6 +465,7 @@ def _history(tables: ClusterTables, incident: Incident, loss: Loss) -> str:
     if adopted := _across(tables, loss, adopted=True):
         whose = dict.fromkeys(map(_who, adopted))
         said += f" {'A marker' if len(whose) == 1 else 'Markers'} of {listed(whose)} most likely lay there."
+        said += "".join(_ended_later(row, loss.places, len(whose) > 1)[0] for row in adopted[:SHOWN])
     if counts and not is_all:
         of = zip(counts.values(), _names(tables, counts), strict=True)
         parts = (f"{number} {'is' if number == 1 else 'are'} of {who}" for number, who in of)
@@ -495,14 +496,29 @@ def _across(tables: ClusterTables, loss: Loss, *, adopted: bool = False) -> list
     ]  # fmt: skip
 
 
-def _given_wrongly(row: Row, places: Ranges) -> str:
-    """Say what became of data before a gap in which its own marker is: the next one of its producer ended it."""
-    own, gets = ("an ABORT", "get") if row["state"] == "committed" else ("a COMMIT", "do not get")
-    data = offset_range(row["first_offset"], min(row["last_offset"], places.first - 1))
-    return (
-        f" They {gets} {data} of {_who(row)}: the marker at offset {row['marker_offset']} {row['state']} that data, but"
-        f" its own, which is missing, may have been {own}."
-    )
+def _ended_later(row: Row, places: Ranges, is_named: bool = False) -> tuple[str, str]:
+    """Say what became of data before a gap in which its own marker is: the next one of its producer ended it.
+
+    First by that marker, then what consumers have of it.
+    """
+    records, _ = _before(row, places)
+    marker, gives, get, may = "an ABORT", f"keeps from read_committed consumers {records}", "miss", "committed"
+    if row["state"] == "committed":
+        marker, gives, get, may = "a COMMIT", f"gives read_committed consumers {records}", "get", "aborted"
+    of = f" of {_who(row)}" * is_named
+    ended = f" The next one{of}, {marker} at offset {row['marker_offset']}, {gives}, which may be {may}."
+    return ended, f" They also {get} {records}, which may be {may}."
+
+
+def _before(row: Row, places: Ranges) -> tuple[str, int]:
+    """Return the records of a transaction before a gap, and the last of their offsets.
+
+    They are counted with those after it: there are no more than offsets.
+    """
+    first, last = row["first_offset"], min(row["last_offset"], places.first - 1)
+    most = min(row["records"], last - first + 1)
+    up_to = "up to " * (most > 1 and last != row["last_offset"])
+    return f"{up_to}{many(most, 'record')} at {offset_range(first, last)}", last
 
 
 def _ask_how_ended(row: Row, places: Ranges) -> Step:
@@ -510,14 +526,14 @@ def _ask_how_ended(row: Row, places: Ranges) -> Step:
 
     Its records are there.
     """
-    last = min(row["last_offset"], places.first - 1)
-    its, it = ("its", "it") if last == row["first_offset"] else ("their", "them")
-    own, then = ("an ABORT", f"undo {it} downstream")
+    last = _before(row, places)[1]
+    they, them = ("it was", "it") if last == row["first_offset"] else ("they were", "them")
+    own, then = "aborted", f"undo {them} downstream"
     if row["state"] != "committed":
-        own, then = ("a COMMIT", f"write {it} again")
+        own, then = "committed", f"write {them} again: who had read {them}, or reads uncommitted, gets {them} twice"
     return Step.saving(
-        f"Save {offset_range(row['first_offset'], last)}: {its} own marker, which is missing, may have been {own}. Ask"
-        f" the owner of {_who(row)}; if it was, {then}.",
+        f"Save {offset_range(row['first_offset'], last)}, and ask the owner of {_who(row)} whether {they} {own};"
+        f" if so, {then}.",
         ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
         ("--offset", f"{row['first_offset']}..{last}"),
         place=(row["topic"], row["partition"], row["first_offset"]),
@@ -598,9 +614,11 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     if not incident.kept_in:
         text = f"Read the leader's replica, on broker {first.leader}, together with this one: it may be whole."
         others = other_replicas(tables, [loss.place for loss in together], incident.where())
-        steps.append(Step.running(text, *OTHER_BROKERS) if first.elsewhere else others)
-        if first.places and len(together) == 1 and not first.elsewhere:
-            steps += [_once_found(tables, incident, first)] if is_alone(tables, first.place) else []
+        found = Step.running(text, *OTHER_BROKERS) if first.elsewhere else others
+        if first.places and len(together) == 1 and not first.elsewhere and is_alone(tables, first.place):
+            once = _once_found(tables, incident, first)
+            found = once._replace(text=f"{others.text} {once.text}")
+        steps.append(found)
     if first.cause == "damaged-bytes":
         steps += _salvage(tables, first, incident.id)
         if incident.last_offset is not None and not first.elsewhere:
@@ -645,7 +663,7 @@ def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
     if loss.cause in _DOWN:
         return Step(
             f"If the backup has {at}: put its directory in the place of that of {loss.place} on {broker}, before the"
-            " start. Groups then go on where they are."
+            " start. What was written there since is then only in the copy that you made. Groups go on where they are."
         )
     if loss.cause == "missing-offsets" and all(row["position"] == 0 for row in loss.findings if row["code"] in _GAPS):
         return Step(
@@ -653,7 +671,7 @@ def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
             f" copy their files, which it lacks, into its directory of {loss.place}, start it. Nothing is overwritten."
         )
     return Step.running(
-        f"If the backup has {at}: extract them there, and send them again.",
+        f"If the backup has {at}: extract them there, and send them again; who had read them gets them twice.",
         "kafkalog extract", ("--topic", loss.place.topic), ("--partition", loss.place.partition),
         ("--offset", f"{loss.places.first}..{loss.places.last}"), ("-o", saved_as("found", incident.id)), "BACKUP_DIR",
     )  # fmt: skip
@@ -661,16 +679,19 @@ def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
 
 def _send_again(tables: ClusterTables, loss: Loss) -> Step:
     """Return who is asked for what no copy has: those whose sequences say it, and those that wrote beside it."""
-    counts = _by_sequences(tables, loss)
-    is_all = counts.total() >= loss.places.offsets
-    beside = () if is_all else tables.groups.beside(loss.seen[0], loss.places.first, loss.places.last).producers
+    counts, places = _by_sequences(tables, loss), loss.places
+    is_all = counts.total() >= places.offsets
+    beside = () if is_all else tables.groups.beside(loss.seen[0], places.first, places.last).producers
     others = listed(_names(tables, (one for one in beside if one not in counts)), PLACES)
-    asked = [f"{listed(_names(tables, counts))} send {'its' if len(counts) == 1 else 'their'} records again"] * bool(
-        counts
+    asked = [f"{listed(_names(tables, counts))} send {'its' if len(counts) == 1 else 'their'} records again"]
+    if not is_all:
+        whom = "those that wrote just before and after" if others else f"all that write to {loss.place}"
+        when = " between the times above" * bool(written(tables, loss.seen, places.first, places.last))
+        names = f": {others}" if others else ""
+        asked = [*asked[: len(counts)], f"{whom} find what they sent{when}, and send again what is missing{names}"]
+    return Step(
+        f"If no copy has them, they are gone. Let {'; let '.join(asked)}. Who had read them before gets them twice."
     )
-    asked += [f"those that wrote just before and after send again what is missing: {others}"] * bool(others)
-    said = " and ".join(asked) or "the producers send again what was written there"
-    return Step(f"If no copy has them, they are gone: let {said}.")
 
 
 def _names(tables: ClusterTables, producers: Iterable[int]) -> list[str]:

@@ -62,7 +62,8 @@ def test_missing_segments_come_back_while_the_broker_is_stopped(tmp_path: Path) 
         in said
     )
     assert (
-        "those that wrote just before and after send again what is missing: producer 2, producer 3, producer 4." in said
+        "those that wrote just before and after find what they sent between the times above, and send again what is missing: producer 2, producer 3, producer 4. Who had read them before gets them twice."
+        in said
     )
 
 
@@ -91,22 +92,27 @@ def test_a_group_in_the_gap_can_come_back_for_its_records(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("kind", "gets", "own", "then"),
-    [("commit", "get", "an ABORT", "undo it downstream"), ("abort", "do not get", "a COMMIT", "write it again")],
+    ("kind", "gets", "may", "then"),
+    [
+        ("commit", "a COMMIT at offset 9, gives read_committed consumers", "aborted", "undo it downstream."),
+        ("abort", "an ABORT at offset 9, keeps from read_committed consumers", "committed", "write it again: who had read it, or reads"),
+    ],
 )
 def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
-    tmp_path: Path, kind: str, gets: str, own: str, then: str
+    tmp_path: Path, kind: str, gets: str, may: str, then: str
 ) -> None:
     """The marker of a later epoch ended it: its records are there, and its owner knows."""
     before, after = GAP
     incident = told(tmp_path, before, [after[0], marker(9, 2, 1, kind)])
 
-    assert "A marker of producer 2 most likely lay there." in incident.title
-    assert f"They {gets} offset 2 of producer 2: the marker at offset 9" in incident.consumers.read_committed
-    assert f"may have been {own}." in incident.consumers.read_committed
+    said = f"A marker of producer 2 most likely lay there. The next one, {gets} 1 record at offset 2, which may be {may}."
+    assert said in incident.title
+    assert f"They also {'get' if kind == 'commit' else 'miss'} 1 record at offset 2, which may be {may}." in (
+        incident.consumers.read_committed
+    )
     assert "offset 2" not in incident.consumers.read_uncommitted
-    [step] = [step for step in incident.steps if step.text.startswith("Save offset 2: its own marker")]
-    assert step.text.endswith(f"may have been {own}. Ask the owner of producer 2; if it was, {then}.")
+    [step] = [step for step in incident.steps if step.text.startswith("Save offset 2, and ask the")]
+    assert f"the owner of producer 2 whether it was {may}; if so, {then}" in step.text
     assert step.saves == (("--topic", "t"), ("--partition", 0), ("--producer-id", 2), ("--offset", "2..2"))
 
 
