@@ -9,6 +9,7 @@ __all__ = ["LABELS", "VERDICTS"]
 # By the first word of a report.
 VERDICTS: Final = {
     "LOST": "Records that consumers were to get are gone, or left on a replica that nobody reads.",
+    "MISSING": "A copy of a running broker lacks records that other files know: its disk may have them.",
     "DAMAGED": "Bytes cannot be read, or replicas differ.",
     "TORN": "A transaction ended differently in its partitions: committed in some, aborted in others. All bytes are"
     " whole.",

@@ -105,7 +105,7 @@ def of_screen(*data: Path) -> Numbers:
     """Those of the report as text."""
     text = in_full("txn-audit", *data).text
     listed = [*map(str.lower, re.findall(r"^ *\d+ (ERROR|WARNING|NOTE)  \S", text, re.MULTILINE))]
-    gone = "lost to consumers|missing from this copy|cannot be read|never reached the log"
+    gone = "lost|missing from this copy|cannot be read|never reached the log"
     lost = map(_number, re.findall(rf"([\d,]+) (?:record|offset)s?[^;]* (?:{gone})", text.splitlines()[0]))
     numbers = {one: listed.count(one) for one in ("error", "warning")} | {"lost": sum(lost)} | _read(text)
     *told, _ = re.split(r"(^    incident +\w{12})", text, flags=re.MULTILINE)

@@ -110,9 +110,9 @@ def _longest_run(text: str) -> int:
 
 
 _WORDS: Final = {
-    "LOST": "\x1b[1;31m", "DAMAGED": "\x1b[1;31m", "TORN": "\x1b[1;31m", "BLOCKED": "\x1b[1;31m",
-    "SUSPICIOUS": "\x1b[1;33m", "INCOMPLETE": "\x1b[1;31m", "EMPTY": "\x1b[1;33m", "NO": "\x1b[1;31m",
-    "YES, BUT": "\x1b[1;33m",
+    "LOST": "\x1b[1;31m", "MISSING": "\x1b[1;31m", "DAMAGED": "\x1b[1;31m", "TORN": "\x1b[1;31m",
+    "BLOCKED": "\x1b[1;31m", "SUSPICIOUS": "\x1b[1;33m", "INCOMPLETE": "\x1b[1;31m", "EMPTY": "\x1b[1;33m",
+    "NO": "\x1b[1;31m", "YES, BUT": "\x1b[1;33m",
 }  # fmt: skip
 
 _CALM: Final = "\x1b[1;32m"  # of an OK beside which there is nothing

@@ -38,7 +38,7 @@ __all__ = [
     "worst_first",
 ]
 
-WORDS: Final = ("LOST", "DAMAGED", "TORN", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
+WORDS: Final = ("LOST", "MISSING", "DAMAGED", "TORN", "BLOCKED", "SUSPICIOUS", "INCOMPLETE", "EMPTY", "OK")
 
 _OF_KIND: Final = {
     "records-lost": "LOST",
@@ -254,6 +254,8 @@ def _stops(row: Row) -> bool:
 
 
 def _word(row: Mapping[str, Any]) -> str:
+    if any(step.get("kind") == LOOK_FIRST for step in row.get("next_steps") or ()) and not row["kept_in"]:
+        return "MISSING"
     if row["kind"] in ("transaction-torn", "wrong-fate", "replicas-diverged") and row["lost_records"]:
         return "LOST"
     if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
@@ -324,25 +326,29 @@ def _lost(rows: Sequence[Row]) -> str:
     number = sum(row["lost_records"] or 0 for row in rows)
     what = lost_said(rows) or "records"
     what += _apart(rows, number)
-    verb = "is" if number == 1 else "are"
     if all(row["cause"] == "never-arrived" for row in rows):
         may = "" if all(is_proved(row["certainty"]) for row in rows) else ", as it seems"
         return (
             f"{what} never reached the log of {_places(rows)}{may}: no consumer gets {'it' if number == 1 else 'them'}"
         )
-    is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
-    may = verb if is_sure else "may be"
     kept = "; copies are left: save them" if any(row["kept_in"] for row in rows) else ""
     topics = {name.rpartition("-")[0] for row in rows for name in row["partitions"] or ()}
     to = "" if kept or (topics and topics <= _OF_BROKERS) else " to consumers"
-    if not kept and all(map(_is_looked_for, rows)):
-        return f"{what} of {_places(rows)} {may} missing from this copy: look at the broker's disk first"
-    return f"{what} of {_places(rows)} {may} lost{to}{_when(rows)}{kept}"
+    return f"{what} of {_places(rows)} {_are_or_may(rows, number)} lost{to}{_when(rows)}{kept}"
 
 
-def _is_looked_for(row: Row) -> bool:
-    """Say whether the disk of a running broker may have what its copy lacks."""
-    return any(step.get("kind") == LOOK_FIRST for step in row.get("next_steps") or ())
+def _missing(rows: Sequence[Row]) -> str:
+    """Say what a copy lacks that the disk of its broker, which ran, may have."""
+    number = sum(row["lost_records"] or 0 for row in rows)
+    what = (lost_said(rows) or "records") + _apart(rows, number)
+    return (
+        f"{what} of {_places(rows)} {_are_or_may(rows, number)} missing from this copy: look at the broker's disk first"
+    )
+
+
+def _are_or_may(rows: Sequence[Row], number: int) -> str:
+    is_sure = any(is_proved(row["certainty"]) and (row["severity"] == "error" or row["lost_records"]) for row in rows)
+    return ("is" if number == 1 else "are") if is_sure else "may be"
 
 
 def _apart(rows: Sequence[Row], number: int) -> str:
@@ -480,8 +486,8 @@ def _incomplete(rows: Sequence[Row]) -> str:
 
 
 _SENTENCES: Final = {
-    "LOST": _lost, "DAMAGED": _damaged, "TORN": _damaged, "BLOCKED": _blocked, "SUSPICIOUS": _suspicious,
-    "INCOMPLETE": _incomplete,
+    "LOST": _lost, "MISSING": _missing, "DAMAGED": _damaged, "TORN": _damaged, "BLOCKED": _blocked,
+    "SUSPICIOUS": _suspicious, "INCOMPLETE": _incomplete,
 }  # fmt: skip
 
 

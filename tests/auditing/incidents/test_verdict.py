@@ -26,6 +26,7 @@ def of(*incidents: dict[str, Any], **about: Any) -> Verdict:
 
 
 LOST, DAMAGED = incident("records-lost", lost_records=4), incident("records-unreadable")
+MISSING = LOST | {"next_steps": [{"kind": "look-first"}]}
 BLOCKED, ABSENT = incident("consumers-stopped", transactions=1), incident("copy-incomplete", "warning")
 EARLY = incident("copy-skewed", "note", "possible", transactions=1, parts=[{"fate": "committed"}], since_ms=0)
 LEFT_OPEN = incident("copy-skewed", "note", "possible", transactions=1, parts=[{"fate": "unknown"}])
@@ -45,6 +46,10 @@ OUTAGE = incident("consumers-stopped", cause="leader-lost", partitions=["o-0"], 
         (of(EARLY, unread="1 input could not be read"), "INCOMPLETE", 3, 3),
         (of(incident("side-files-wrong", "warning")), "SUSPICIOUS", 1, 0),
         (of(LOST), "LOST", 1, 0),
+        (of(MISSING), "MISSING", 1, 0),
+        (of(DAMAGED, MISSING), "MISSING and damaged", 1, 0),
+        (of(MISSING, LOST), "LOST and missing", 1, 0),
+        (of(MISSING | {"kept_in": [{}]}), "LOST", 1, 0),  # a replica that was given has them
         (of(DAMAGED, LOST, BLOCKED), "LOST and damaged", 1, 0),
         (of(ABSENT), "INCOMPLETE", 3, 3),
         (of(BLOCKED, ABSENT), "BLOCKED and incomplete", 3, 3),
