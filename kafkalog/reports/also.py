@@ -357,7 +357,7 @@ def _steps_of_groups(source: AuditSource) -> Iterator[Line]:
             found.setdefault((said[1], said[2]), {})[row["topic"], row["partition"]] = said
     for (group, did), places in sorted(found.items()):
         first, *others = sorted(places, key=lambda place: (by_number(place[0]), place[1]))
-        how = "went back" if did == "went back by" else "lost its offset"
+        how, then = ("went back", "read twice") if did == "went back by" else ("lost its offset", "auto.offset.reset")
         at = f"{places[first][3] or ''} in {first[0]}-{first[1]}".lstrip()
         at = f"in {len(places)} partitions" if others else at
         more = listed([f"{topic}-{partition}" for topic, partition in others], len(others))
@@ -365,7 +365,7 @@ def _steps_of_groups(source: AuditSource) -> Iterator[Line]:
             "group",
             f"{places[first].string}{f'; so it did in {more}' if more else ''}",
             1,
-            f"{group} {how} {at}",
+            f"{group} {how} {at} ({then})",
         )
 
 

@@ -390,6 +390,8 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
     elif is_alone and len(first.findings) == 1 and first.cause not in ("foreign-segment", _NEVER):
         title, doubtful = _AS_FOUND[first.unreadable]
         words = words._replace(title=title, doubtful=doubtful)
+    if first.cause in _DOWN and is_alone and _may_be_elsewhere(tables, first):
+        words = words._replace(title=_gone_or_not_copied(first))
     if first.spared:
         words = words._replace(read_committed=_SPARED)
         what += f" on {_nodes(tables, first)}" if is_alone else ""
@@ -420,6 +422,17 @@ def _say(tables: ClusterTables, incident: Incident, together: Sequence[Loss], wa
         go_on="" if incident.last_offset is None else _go_on(first.places),
         fail="fail" if first.cause == "damaged-bytes" else "miss them",
     )
+
+
+def _gone_or_not_copied(loss: Loss) -> str:
+    """Return the title where the disk of a broker that ran may have what its copy lacks: first what files show."""
+    first, last = loss.places.first, loss.places.last
+    ends, gone = f"ends at offset {first}" if first else "has no records", "{end} of the log was cut off"
+    if loss.cause == "log-missing":
+        ends, gone = "has no .log file", "they are lost"
+    were = "was" if first == last else "were"
+    said = f"{{known}}: {offset_range(first, last)} {were} not copied, or {gone}.{{whole}}"
+    return f"The log of {{where}} {ends} in this copy{said}"
 
 
 def _known(loss: Loss) -> str:
@@ -617,7 +630,7 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
         found = Step.running(text, *OTHER_BROKERS) if first.elsewhere else others
         if first.places and len(together) == 1 and not first.elsewhere and is_alone(tables, first.place):
             once = _once_found(tables, incident, first)
-            found = once._replace(text=f"{others.text} {once.text}")
+            found = once._replace(text=f"Look in a backup: {first.place} has no other replica. {once.text}")
         steps.append(found)
     if first.cause == "damaged-bytes":
         steps += _salvage(tables, first, incident.id)
@@ -648,8 +661,8 @@ def _look_first(tables: ClusterTables, loss: Loss) -> Step:
     at = _ranges_of(loss.places).lower()
     when = "at once" if loss.cause in _DOWN else "first"  # before a stop, which more than a look interrupts
     return Step(
-        f"Look {when} on the disk of {_broker(tables, loss)}: a copy that was made while it ran may lack a file. If"
-        f" segments of {loss.place} with {at} are there, they are not lost: copy again."
+        f"Look {when} on the disk of {_broker(tables, loss)} (here {loss.seen[0]}): a copy made while it ran may lack a"
+        f" file. If segments with {at} are there, they are not lost: copy again."
     ).to(LOOK_FIRST)
 
 

@@ -69,9 +69,32 @@ def test_missing_segments_come_back_while_the_broker_is_stopped(tmp_path: Path) 
 
 def test_a_copy_of_a_running_broker_may_lack_a_file(tmp_path: Path) -> None:
     """Before any backup its own disk is looked at."""
-    assert told(tmp_path, *GAP, is_stopped=False).steps[0].text.startswith("Look first on the disk of broker 1: ")
+    assert (
+        told(tmp_path, *GAP, is_stopped=False)
+        .steps[0]
+        .text.startswith(
+            f"Look first on the disk of broker 1 (here {tmp_path}/t-0): a copy made while it ran may lack a file."
+        )
+    )
     shown = " ".join(kafkalog("txn-audit", tmp_path).text.split())
+    assert shown.startswith("MISSING 5 offsets ")
     assert "of t-0 are missing from this copy: look at the broker's disk first." in shown
+
+
+def test_an_emptied_log_is_lost_or_was_not_copied(tmp_path: Path) -> None:
+    """What the files show stands before the two reasons; of a stopped broker there is one."""
+    titles = []
+    for is_stopped in (False, True):
+        root = tmp_path / str(is_stopped)
+        (root / "t-0").mkdir(parents=True)
+        (root / "t-0" / f"{4:020}.snapshot").write_bytes(build.snapshot(PLAIN))
+        titles.append(told(root, [], is_stopped=is_stopped).title)
+
+    known = f"but {4:020}.snapshot has offset 4"
+    assert titles[0].startswith(
+        f"The log of t-0 has no records in this copy, {known}: offsets 0-3 were not copied, or all"
+    )
+    assert titles[1].startswith(f"Offsets 0-3 of t-0 are lost: all of the log was cut off, {known}.")
 
 
 def test_a_group_in_the_gap_can_come_back_for_its_records(tmp_path: Path) -> None:
@@ -95,7 +118,12 @@ def test_a_group_in_the_gap_can_come_back_for_its_records(tmp_path: Path) -> Non
     ("kind", "gets", "may", "then"),
     [
         ("commit", "a COMMIT at offset 9, gives read_committed consumers", "aborted", "undo it downstream."),
-        ("abort", "an ABORT at offset 9, keeps from read_committed consumers", "committed", "write it again: who had read it, or reads"),
+        (
+            "abort",
+            "an ABORT at offset 9, keeps from read_committed consumers",
+            "committed",
+            "write it again: who had read it, or reads",
+        ),
     ],
 )
 def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
@@ -105,7 +133,9 @@ def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
     before, after = GAP
     incident = told(tmp_path, before, [after[0], marker(9, 2, 1, kind)])
 
-    said = f"A marker of producer 2 most likely lay there. The next one, {gets} 1 record at offset 2, which may be {may}."
+    said = (
+        f"A marker of producer 2 most likely lay there. The next one, {gets} 1 record at offset 2, which may be {may}."
+    )
     assert said in incident.title
     assert f"They also {'get' if kind == 'commit' else 'miss'} 1 record at offset 2, which may be {may}." in (
         incident.consumers.read_committed

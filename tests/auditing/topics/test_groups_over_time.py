@@ -172,7 +172,9 @@ def test_where_there_is_little_room_a_group_has_its_place_all_the_same(tmp_path:
     shown = screen_of(source_of(audit([tmp_path / DATA]))).also
 
     assert sorted(line.short for line in shown) == [
-        "back went back from 30 to 20 in t-0", "g went back in 2 partitions", "gone lost its offset in t-0"
+        "back went back from 30 to 20 in t-0 (read twice)",
+        "g went back in 2 partitions (read twice)",
+        "gone lost its offset in t-0 (auto.offset.reset)",
     ]  # fmt: skip
 
 
