@@ -10,7 +10,7 @@ __all__ = ["LABELS", "VERDICTS"]
 VERDICTS: Final = {
     "LOST": "Records that consumers were to get are gone, or left on a replica that nobody reads.",
     "MISSING": "A copy of a running broker lacks records that other files know: its disk may have them.",
-    "DAMAGED": "Bytes cannot be read, or replicas differ.",
+    "DAMAGED": "Bytes cannot be read, replicas differ, or no consumer can fetch records that are there.",
     "TORN": "A transaction ended differently in its partitions: committed in some, aborted in others. All bytes are"
     " whole.",
     "BLOCKED": "Partitions have no leader although a broker was up, or transactions that nothing ends hold back"

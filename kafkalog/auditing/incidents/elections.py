@@ -404,11 +404,12 @@ def _save(tables: ClusterTables, incident: Incident, forks: Sequence[_Fork]) -> 
     wanted = [(TopicPartition.of(fork.row), _whose_spans(fork.wanted)) for fork in forks if fork.wanted]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
-        what = "the committed records" + " and those of no transaction" * plain
+        mixed = any("" in fork.wanted for fork in forks)  # then nothing says which
+        what = "the records" if plain else "the committed records"
         at = f"at {wanted[0][1]}"
         if len(incident.partitions) > 1 or len(wanted) > 1:
             at = f"of {listed(f'{place} {spans}' for place, spans in wanted)}"
-        text = f"Save {what} {at}."
+        text = f"Save {what} {at}{', those that are committed or of no transaction' * mixed}."
         outcomes = ("committed", "not-transactional") if plain else ("committed",)
         steps.append(Step.saving(text, *(("--outcome", word) for word in outcomes)))
     return steps

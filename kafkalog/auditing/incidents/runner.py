@@ -280,12 +280,13 @@ _ABOVE: Final = "records-count-above-offsets"
 _OUTSIDE: Final = "offset-outside-segment"
 
 _OF_MISSED: Final = Words(
-    "No consumer could ever fetch {records} of {where} {what}, which brokers of 0.11 took. On disk they are whole.",
+    "No consumer could ever fetch {records} of {where} {what}, which brokers of 0.11 took. Their bytes are"
+    " whole, and it has been so since they were written: that can wait until morning.",
     "They never get these records, and no error; they get the others.",
     steps=(
         Step.saving("Save the records that no consumer can fetch: this loses nothing."),
         Step("Let their owners send again those that are wanted: no Kafka command moves them."),
-        Step("Find the client that wrote them."),
+        Step("Find the client that wrote them, by what is in them: no batch has its name."),
     ),
 )  # fmt: skip
 

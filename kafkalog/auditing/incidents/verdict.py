@@ -420,7 +420,7 @@ def _damaged(rows: Sequence[Row]) -> str:
         if kind == "odd-batches" and (unreached := [row for row in some if row["records"]]):
             number = number_of(sum(row["records"] for row in unreached), "record")
             at_least = f"{AT_LEAST}{number}"  # an audit reads no record
-            parts.append(f"no consumer can fetch {at_least} in {_places(unreached)}, at offsets below 0")
+            parts.append(f"no consumer can fetch {at_least} in {_places(unreached)}, at offsets below 0: that can wait")
             some = [row for row in some if not row["records"]]
             if not some:
                 continue
