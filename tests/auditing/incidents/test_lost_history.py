@@ -26,7 +26,7 @@ def marker(offset: int, producer: int = 1, kind: str = "commit") -> Batch:
     return Batch(0, offset, offset, kind, producer, 0)
 
 
-def lost(root: Path, old: list[Batch], common: int) -> Incident:
+def lost(root: Path, old: list[Batch], common: int, *, is_stopped: bool = False) -> Incident:
     """The incident of the records that only broker 1 has after the first `common` batches."""
     new = [Batch(0, old[common].offset + at, old[common].offset + at, "plain", leader_epoch=2) for at in range(2)]
     homes = []
@@ -36,6 +36,8 @@ def lost(root: Path, old: list[Batch], common: int) -> Incident:
         (home / "meta.properties").write_text(f"version=1\ncluster.id=c\nnode.id={node}\n")
         homes.append(home)
     write_leader(homes[1], "t", [1, 2], 2)
+    if is_stopped:
+        plain.write_mark(homes[0])
     [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept_in]
     return incident
 
@@ -84,10 +86,11 @@ def test_what_is_between_an_aborted_transactions_records_is_saved(tmp_path: Path
 
 
 def test_nothing_is_saved_of_what_was_aborted(tmp_path: Path) -> None:
-    """Its files are copied all the same; no command dumps it."""
-    incident = lost(tmp_path, [*BOTH, data(3), marker(4, kind="abort")], 2)
+    """Its files are copied all the same, here if the broker had been stopped before; no command dumps it."""
+    incident = lost(tmp_path, [*BOTH, data(3), marker(4, kind="abort")], 2, is_stopped=True)
 
     assert "1 record (1 aborted)" in incident.title
+    assert incident.steps[0].text == "Start broker 1 only when all is saved: its start truncates offsets 3-4."
     assert saved(incident) == []
 
 
