@@ -81,20 +81,19 @@ def test_a_copy_of_a_running_broker_may_lack_a_file(tmp_path: Path) -> None:
     assert "of t-0 are missing from this copy: look at the broker's disk first." in shown
 
 
-def test_an_emptied_log_is_lost_or_was_not_copied(tmp_path: Path) -> None:
+def test_a_log_without_its_records_is_lost_or_was_not_copied(tmp_path: Path) -> None:
     """What the files show stands before the two reasons; of a stopped broker there is one."""
     titles = []
-    for is_stopped in (False, True):
-        root = tmp_path / str(is_stopped)
-        (root / "t-0").mkdir(parents=True)
-        (root / "t-0" / f"{4:020}.snapshot").write_bytes(build.snapshot(PLAIN))
-        titles.append(told(root, [], is_stopped=is_stopped).title)
+    for number, (segments, is_stopped) in enumerate([([[]], False), ([], False), ([[]], True)]):
+        folder = tmp_path / str(number) / "t-0"
+        folder.mkdir(parents=True)
+        (folder / f"{4:020}.snapshot").write_bytes(build.snapshot(PLAIN))
+        titles.append(told(folder.parent, *segments, is_stopped=is_stopped).title)
 
-    known = f"but {4:020}.snapshot has offset 4"
-    assert titles[0].startswith(
-        f"The log of t-0 has no records in this copy, {known}: offsets 0-3 were not copied, or all"
-    )
-    assert titles[1].startswith(f"Offsets 0-3 of t-0 are lost: all of the log was cut off, {known}.")
+    known, not_copied = f"but {4:020}.snapshot has offset 4", "offsets 0-3 were not copied, or"
+    assert titles[0].startswith(f"The log of t-0 has no records in this copy, {known}: {not_copied} all of the log was")
+    assert titles[1].startswith(f"The log of t-0 has no .log file in this copy, {known}: {not_copied} they are lost.")
+    assert titles[2].startswith(f"Offsets 0-3 of t-0 are lost: all of the log was cut off, {known}.")
 
 
 def test_a_group_in_the_gap_can_come_back_for_its_records(tmp_path: Path) -> None:
