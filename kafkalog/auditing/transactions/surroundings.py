@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from kafkalog.auditing.partition import PartitionAudit, SegmentScan, reach, state_differences
 from kafkalog.auditing.side_files import at_start_findings
 from kafkalog.auditing.topics import COPY_MS, NOT_GIVEN, Metadata, placement_findings
 from kafkalog.auditing.transactions.lost_leaders import LEADERLESS, leaderless_findings
 from kafkalog.auditing.transactions.other_brokers import ELSEWHERE, elsewhere_findings, given_brokers
+from kafkalog.catalogue import CATALOGUE
 from kafkalog.certainty import Inputs
 from kafkalog.few_of_many import OnlyCounted
 from kafkalog.files.limits import Limits
 from kafkalog.files.names import STATE_TOPIC
-from kafkalog.findings import Finding
+from kafkalog.findings import Finding, Severity
 from kafkalog.folds.coordinator import Coordinator, StateRows
 from kafkalog.kafka.state_records import TOMBSTONE, StateColumns
 from kafkalog.kafka.transaction_state import TransactionState
@@ -59,13 +60,25 @@ class StateLog(NamedTuple):
         states = StateColumns.concat([scan.states for scan in scans])
         return cls(node, partition, StateRows(directory.log, directory.partition, states))
 
+    @property
+    def lacks_records(self) -> bool:
+        """Say whether records of it are lost or unreadable: what no other names, these may have named."""
+        kinds = {CATALOGUE[one.code].kind for one in self.partition.findings if one.severity > Severity.NOTE}
+        ends = [self.partition.directory.checkpoints.get(name, -1) for name in _ENDS]
+        is_cut = self.node.clean_shutdown and max(ends) > self.partition.log_end_offset
+        return is_cut or not kinds.isdisjoint(_LOSSES)
+
+
+_ENDS: Final = ("recovery_point", "high_watermark")  # checkpoints whose offsets a log has
+_LOSSES: Final = ("records-lost", "records-unreadable")
+
 
 @dataclass(slots=True)
 class Surroundings:
     """All that the verdicts on one cluster's logs are based on, except the logs themselves.
 
     `newest` is the newest time in all inputs, `newest_broker` the newest that a broker wrote, `now` the time that
-    decides what is overdue (ms). `state_clean` says that the brokers with the state topic were stopped cleanly,
+    decides what is overdue (ms). `state_clean` says that the state topic is whole, of brokers stopped cleanly,
     `state_cleaned` that records of it are missing. `metadata` is None where no metadata log was given.
     """
 
@@ -97,8 +110,11 @@ class Surroundings:
             any(state.partition.cleaned_to >= 0 or state.partition.log_start_offset > 0 for state in states),
         )
         around.metadata = metadata
-        around._read(states)
+        taken = around._read(states)
         around._count_state_partitions(nodes)
+        lacking = {one.partition.directory.partition for one in taken if one.lacks_records}
+        around.coordinator.known -= lacking
+        around.state_clean &= not lacking
         around.findings += at_start_findings(nodes, metadata)
         around.findings += around._not_given(nodes)
         return around
@@ -136,7 +152,8 @@ class Surroundings:
         total = _state_partitions(self.metadata) or self.options.state_partitions
         return total is not None and self.coordinator.complete and not self.state_cleaned
 
-    def _read(self, states: Sequence[StateLog]) -> None:
+    def _read(self, states: Sequence[StateLog]) -> list[StateLog]:
+        """Take the records of the replica of each state partition that its coordinator uses, and return these."""
         replicas: dict[int, list[StateLog]] = {}
         for state in states:
             replicas.setdefault(state.partition.directory.partition, []).append(state)
@@ -151,6 +168,7 @@ class Surroundings:
         self.coordinator = Coordinator(state.rows for state in taken)
         cleaned = {state.rows.log: state.partition.cleaned_to for state in taken}
         self.findings += (_illegal(self.coordinator, row) for row in self.coordinator.illegal(cleaned).tolist())
+        return taken
 
     def _count_state_partitions(self, nodes: Sequence[LogDirectory]) -> None:
         coordinator = self.coordinator

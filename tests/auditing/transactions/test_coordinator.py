@@ -801,3 +801,19 @@ def test_clusters_are_not_joined(tmp_path: Path) -> None:
     (other / "meta.properties").write_text("version=1\ncluster.id=other\nnode.id=2\n")
 
     assert said_by(one, other)[1] == ["empty", "ongoing"]
+
+
+def test_a_state_topic_that_lost_its_end_proves_nothing(tmp_path: Path) -> None:
+    """A checkpoint knows more of it: what it does not name, its lost records may have named."""
+    home = shutil.copytree(FIXTURES / "k4-f-hanging-late-produce-tv0" / "data", tmp_path / "data")
+    whole = [row["state"] for row in table(audit([home], AuditOptions()), "transactions")]
+    for segment in home.glob("__transaction_state-*/*.log"):
+        segment.write_bytes(b"")
+    rows = [
+        row
+        for row in table(audit([home], AuditOptions()), "transactions")
+        if row["state"] not in ("committed", "aborted")
+    ]
+
+    assert whole.count("hanging") == len(rows) == 3
+    assert {(row["state"], row["cause"]) for row in rows} == {("undecided", "state-partition-missing")}
