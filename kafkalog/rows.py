@@ -500,8 +500,6 @@ class IncidentsParts(TypedDict):
     last_offset: int | None
     records: int | None
     fate: str
-    hangs_after_ms: int | None
-    timeout_ms: int | None
     write_again: str | None
     because: str | None
 

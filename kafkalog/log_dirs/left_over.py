@@ -151,10 +151,10 @@ def _why_cleaned(where: PartitionDirectory, cleaned: Named) -> tuple[str, str | 
     for name, size in full[:1]:
         line = command_line(_RAISE, ("--entity-name", where.topic), ("--add-config", "segment.index.bytes=10485760"))
         why = f", as {name} is full with {size} bytes"
-        mend = "Raise segment.index.bytes of the topic, as to 10485760, its default,"
+        mend = "Raise segment.index.bytes of the topic to its default, 10485760"
     then = (
-        f"{mend} and restart the broker, an outage of what has no other replica: its start deletes the .cleaned files,"
-        " no records, and it cleans again"
+        f"{mend}; then restart the broker, an outage of what has no other replica: its start deletes the .cleaned"
+        " files, no records, and it cleans again"
     )
     return f"{FAILED}{why}. The broker has not cleaned there since. {then}", line
 

@@ -10,7 +10,7 @@ from kafkalog.reports.also import Line
 from kafkalog.reports.colours import look_of
 from kafkalog.reports.first_screen import FirstScreen, first_screen, screen_of
 from kafkalog.reports.incident_line import IncidentLine, cause_said, in_words, next_words, parts_said, records_line
-from kafkalog.reports.joint_plan import PlanStep, ended_alike, plan_of
+from kafkalog.reports.joint_plan import PlanStep, ended_alike, plan_of, why_open
 from kafkalog.reports.junit import junit
 from kafkalog.reports.lanes import Folded, Lane, fold_quiet, lanes_by_offset, lanes_by_time, shortened
 from kafkalog.reports.page import Night, SpaceReport, page, space_page
@@ -65,4 +65,5 @@ __all__ = [
     "space_page",
     "timesketch",
     "trace",
+    "why_open",
 ]

@@ -121,7 +121,7 @@ class Counted:
             (len(self.opened), "open"),
             (self.hanging - self.in_doubt, "hanging"),
             (self.in_doubt, "that may hang"),
-            (self.undecided, "undecided"),
+            (self.undecided, "of unknown end"),
         )
         parts = ", ".join([*decided, *(f"{number:,} {word}" for number, word in others if number)])
         said = f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import takewhile
@@ -12,7 +13,7 @@ from kafkalog.auditing.incidents import TORN, lost_said
 from kafkalog.certainty import is_proved
 from kafkalog.escape import CommandLine, command_line
 from kafkalog.files.names import given_again
-from kafkalog.quantities import many, offset_range, producer_name
+from kafkalog.quantities import capital, many, offset_range, producer_name
 
 __all__ = ["IncidentLine", "cause_said", "in_words", "next_words", "parts_said", "records_line"]
 
@@ -20,7 +21,7 @@ _NAMES: Final = 20  # of partitions, ids, producers or groups in a line: all tha
 
 _WORDS: Final = 4  # of the next step
 
-_PLAN: Final = frozenset({"Check", "End", "Save", "Verify"})  # how the steps of a plan begin
+_PLAN: Final = frozenset({"Check", "End", "Save"})  # how the steps of a plan begin
 
 _LAST: Final = {  # words that end no sentence
     *(
@@ -77,9 +78,7 @@ class IncidentLine(NamedTuple):
             None if first is None else first["since_until_ms"],
             _who(some),
             _behind(some),
-            next_words([step["text"] for step in row["next_steps"] if step.get("kind") != "look"])
-            if row["next_steps"]
-            else "",
+            next_words([step["text"] for step in row["next_steps"]]) if row["next_steps"] else "",
         )
 
 
@@ -93,13 +92,11 @@ def in_words(row: Row) -> str:
     if row["kind"] == "consumers-stopped" and not is_proved(row["certainty"]):
         return f"consumers may be stopped ({cause_said(row)})".replace("-", " ")
     fates = {part["fate"] for part in row.get("parts") or ()}
-    if row["kind"] == "copy-skewed" and len(fates) == 1 and not fates.isdisjoint(_SHORT_FATES):
+    if row["kind"] == "copy-skewed" and len(fates) == 1 and not fates.isdisjoint(("committed", "aborted", "unknown")):
         (fate,) = fates
-        return f"no {'end' if fate == 'unknown' else 'marker'} in this copy, {_SHORT_FATES[fate]}"
+        lacks = "no end in this copy" if fate == "unknown" else f"no marker in this copy, {fate}"
+        return f"consumers may be stopped ({lacks})"
     return f"{row['kind']} ({cause_said(row)})".replace("-", " ")
-
-
-_SHORT_FATES: Final = {"committed": "committed", "aborted": "aborted", "unknown": "undecided"}
 
 
 def cause_said(row: Row) -> str:
@@ -116,7 +113,7 @@ def next_words(texts: Sequence[str]) -> str:
     plan = dict.fromkeys(takewhile(_PLAN.__contains__, (text.split(" ", 1)[0] for text in texts)))
     if len(plan) > 1:
         return ", ".join(plan).capitalize()
-    every = texts[0].split(":", 1)[0].split(",", 1)[0].split()
+    every = capital(re.sub(r"^(?:If|Before) [^,]*, ", "", texts[0])).split(":", 1)[0].split(",", 1)[0].split()
     goes_on = every[_WORDS - 1 : _WORDS]
     words = every[: _WORDS + any(word in ("own", "other") or word.endswith("'s") for word in goes_on)]
     while len(words) > 1 and words[-1].lower() in _LAST:

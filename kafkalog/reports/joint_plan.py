@@ -6,50 +6,46 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, takewhile
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.incidents import SHOWN, again_said
+from kafkalog.auditing.incidents import GROUPS, OLD_BROKERS, SHOWN, again_said, asking
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.escape import command_line
 from kafkalog.few_of_many import grouped
-from kafkalog.quantities import age, iso, listed, many
+from kafkalog.quantities import many
 from kafkalog.tables.words import OF_OPEN
 
-__all__ = ["PlanStep", "ended_alike", "plan_of"]
+__all__ = ["PlanStep", "ended_alike", "plan_of", "why_open"]
 
 _SAVE: Final = "Save {records} of {transactions}: this loses nothing."
+_SAVE_EACH: Final = "Save what it lists of these, each in a file of its own: this loses nothing."
 _SAVE_AMONG: Final = "Save all that hangs, {records} of {transactions} among it: this loses nothing."
-_SAVE_ASKED: Final = "If one hangs, save {records} of {transactions}: this loses nothing."
-_CHECK: Final = "Check CurrentTransactionStartOffset: {each}."
-_ASK: Final = (
-    "Ask the broker{whom} after {time} (where the files end, {timeout}a minute more). One hangs if its"
-    " CurrentTransactionStartOffset is still {each}."
+_END: Final = "End them: read_committed consumers skip {records}. find-hanging no longer lists them."
+_END_IT: Final = "End it: read_committed consumers skip {records}. find-hanging no longer lists it."
+_END_LISTED: Final = (
+    "End what it lists of these: read_committed consumers skip {number} records at most. It no longer lists them."
 )
-_LISTED: Final = "Leave alone what differs, or has its partition in TopicPartitions: its marker will come.{nameless}"
-_DIFFERS: Final = " Leave alone what differs."
-_END: Final = "End them: read_committed consumers then skip {records}. The check then says None."
-_END_ASKED: Final = "End what hangs{whom}: read_committed consumers then skip its records. The check then says None."
-_END_ONE_ASKED: Final = "If it hangs, end it: read_committed consumers then skip {records}."
-
-_END_SOME_ASKED: Final = "End those that hang: read_committed consumers then skip their records, {records} of all."
-
-_FEW: Final = 3  # transactions whose partitions the lines of commands show well enough
-
 _HANGING: Final = frozenset(cause for cause, words in OF_OPEN.items() if words.in_title)  # whose outcome is hanging
 
-_WITH_LINE: Final = frozenset({"save", "check", "ask", "look"})
+_TOO: Final = "-too"  # after a kind: another line for a step
 
-_NOT_OF_EACH: Final = frozenset({"save", "ask", "check", "look", "again", "instead"})  # in a plan of several
+_WITH_LINE: Final = frozenset({"save", "check", "ask"})
 
-_KINDS: Final = frozenset({*_NOT_OF_EACH, "end", "verify"})
+_NOT_OF_EACH: Final = frozenset({"save", "ask", "check", "again", "instead"})  # in a plan of several
+
+_KINDS: Final = frozenset({*_NOT_OF_EACH, "end"})
 
 Row = Mapping[str, Any]
 
 
 class PlanStep(NamedTuple):
-    """A step, and the commands that it takes; `kind` is what it is in a plan that ends transactions."""
+    """A step, and the commands that it takes; `kind` is what it is in a plan that ends transactions.
+
+    Its `points` are lines of their own, one for each of those that it is about.
+    """
 
     text: str
     commands: tuple[str, ...]
     kind: str | None = None
+    points: tuple[str, ...] = ()
 
 
 def ended_alike(rows: Sequence[Row]) -> list[list[int]]:
@@ -69,7 +65,7 @@ def _shape(row: Row) -> tuple[str, ...] | None:
     if "end" not in kinds:
         return (row["severity"], str(row["cluster_id"]), *(step["text"] for step in steps)) if steps else None
     if "ask" in kinds:
-        is_alike = all(part.get("hangs_after_ms") is not None for part in parts)  # as two-phase commit has not
+        is_alike = all(part["write_again"] is not None for part in parts)  # as that of two-phase commit is not
     else:  # what was decided has words of its own
         is_alike = all(part["fate"] in ("none", "open", "unknown") for part in parts)
     is_shown = all(step["command"] for step in steps if _kind(step) in _WITH_LINE)  # its text says why not, else
@@ -85,26 +81,32 @@ def plan_of(rows: Sequence[Row], *, among_others: bool = False) -> list[PlanStep
     if len(rows) > 1:
         return list(_joint(rows, among_others))
     (row,) = rows
-    together = groupby(row["next_steps"] or (), lambda step: "check" if _kind(step) == "look" else _kind(step))
+    together = groupby(row["next_steps"] or (), _kind)
     return list(chain.from_iterable(_together(row, list(some)) for _, some in together))
 
 
 def _together(row: Row, some: Sequence[Row]) -> Iterator[PlanStep]:
-    """Yield an incident's steps of one kind that follow each other: a check has its line for each transactional id."""
-    if _kind(some[0]) == "check":
-        unshown = (step["text"] for step in some[1:] if not step["command"])  # which says why
-        yield PlanStep(" ".join([some[0]["text"], *unshown]), _lines(some), "check")
-    elif _kind(some[0]) == "look" and len(some) > 1 and all(step["command"] for step in some):
-        yield PlanStep(_LISTED.format(nameless=""), _lines(some), "look")
-    elif _kind(some[0]) == "end" and any(_kind(step) == "ask" for step in row["next_steps"]):
+    """Yield an incident's steps of one kind that follow each other: a question has its lines together."""
+    kind = _kind(some[0])
+    if kind in ("check", "ask", GROUPS):
+        yield _asked(some)
+    elif kind == "save" and len(some) > 1 and any(_kind(step) == "ask" for step in row["next_steps"]):
+        yield PlanStep(_SAVE_EACH, _lines(some), "save")
+    elif kind == "end" and any(_kind(step) == "ask" for step in row["next_steps"]):
         yield from (_to_end(row, step) for step in some)
     else:
         yield from (PlanStep(*_told(step)) for step in some)
 
 
+def _asked(some: Sequence[Row]) -> PlanStep:
+    """Return the step that asks whether transactions hang, which is several steps of an incident."""
+    texts = (step["text"] for step in some if not step["kind"].endswith(_TOO) or not step["command"])  # it says why
+    return PlanStep(" ".join(dict.fromkeys(texts)), _lines(some), _kind(some[0]))
+
+
 def _kind(step: Row) -> str | None:
     kind: str | None = step.get("kind")
-    return kind
+    return kind and kind.removesuffix(_TOO)
 
 
 def _to_end(row: Row, step: Row) -> PlanStep:
@@ -112,9 +114,9 @@ def _to_end(row: Row, step: Row) -> PlanStep:
     lines = tuple(_abort_lines(row))
     if len(lines) < len(_ended(row)) or not lines:  # a name that no line may have: the text says it
         return PlanStep(*_told(step))
-    records = many(sum(part["records"] for part in _ended(row)), "record")
-    words = _END_ONE_ASKED if len(lines) == 1 else _END_SOME_ASKED
-    return PlanStep(words.format(records=records), lines, "end")
+    number = sum(part["records"] for part in _ended(row))
+    words = _END_IT if len(lines) == 1 else _END_LISTED
+    return PlanStep(words.format(records=many(number, "record"), number=number), lines, "end")
 
 
 def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
@@ -128,42 +130,39 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     sure = [row for row in rows if row not in asked]
     is_asked = not sure
     parts = [part for row in rows for part in row["parts"]]
-    waits = [part.get("timeout_ms") for row in asked for part in row["parts"]]
-    timeout = f"their longest timeout of {age(max(filter(None, waits)))} and " if any(waits) else ""
-    timeout = "15 min, the longest timeout by default, and " if None in waits else timeout
     facts = {
         "records": many(sum(part["records"] or 0 for part in parts), "record"),
+        "number": sum(part["records"] or 0 for part in parts),
         "transactions": many(sum(row["transactions"] or 1 for row in rows), "transaction"),
-        "each": listed(_numbers(parts), len(parts)),
-        "timeout": timeout,
-        "time": iso(max((part.get("hangs_after_ms") or 0 for part in parts), default=0)),
-        "whom": "" if is_asked else f": {_producers(sure)} now, the others",
     }
-    save = _SAVE_AMONG if among_others else _SAVE_ASKED if is_asked else _SAVE
-    if not all(row["cause"] in _HANGING for row in rows):
-        saves = _lines(by_kind.get("save", ()))
+    is_alone = any(part["write_again"] == "yes" for part in parts)  # whose file has nothing else
+    if is_alone or not all(row["cause"] in _HANGING for row in rows):
+        save, saves = _SAVE, _lines(by_kind.get("save", ()))
     else:
-        saves = tuple(_all_that_hangs(rows))
-    checks = [step for row in rows for step in row["next_steps"] if _kind(step) in ("ask", "check")]
-    looks = by_kind.get("look")
-    text = (_ASK if asked else _CHECK).format(**facts) + _DIFFERS * (not looks)
-    check = PlanStep(text, _lines(checks), "ask" if asked else "check")
+        save, saves = _SAVE_AMONG if among_others else _SAVE, tuple(_all_that_hangs(rows))
+    is_old = any(OLD_BROKERS in step["text"] for step in steps)
+    check = _asked([step._asdict() for step in asking(parts, "ask" if is_asked else "check", is_old=is_old)])
     plan = [PlanStep(save.format(**facts), saves, "save"), check]
     yield from reversed(plan) if is_asked else plan
-    if looks:
-        without = list(dict.fromkeys(str(part["producer_id"]) for part in parts if part["transactional_id"] is None))
-        s, its = ("", "its offset is") if len(without) == 1 else ("s", "their offsets are")
-        why = "kafka-transactions.sh list may" if asked else f"{its} enough"
-        nameless = f" No file has the transactional id{s} of producer{s} {listed(without, len(without))}: {why}."
-        nameless = nameless if without else ""
-        yield PlanStep(_LISTED.format(nameless=nameless), _lines(looks), "look")
     ends = tuple(line for row in rows for line in _abort_lines(row))
-    facts["whom"] = "" if is_asked else " (the others after that time)"
-    yield PlanStep((_END_ASKED if asked else _END).format(**facts), ends, "end")
-    yield from (PlanStep(text, (), "again") for text in [" ".join(again_said(parts, in_brief=True))] if text)
+    yield PlanStep((_END_LISTED if asked else _END).format(**facts), ends, "end")
+    if points := tuple(f"{text}." for text in again_said(parts, in_brief=True)):
+        points = tuple(_with_file(text, rows) for text in points)
+        first = "Send again what was ended?" if asked else "Send again?"
+        yield PlanStep(first, (), "again", points)
     for kind, some in by_kind.items():
         if kind not in _KINDS:
             yield PlanStep(some[0]["text"], _lines(some))
+
+
+def _with_file(text: str, rows: Sequence[Row]) -> str:
+    """Name the file of whoever has one of their own."""
+    for row in rows:
+        saves = _lines([step for step in row["next_steps"] if _kind(step) == "save"])
+        whose = {part["transactional_id"] for part in row["parts"]}
+        if len(saves) == len(whose) == 1 and text.startswith(f"{whose.pop()} ("):
+            return text.replace("from its saved file", f"from {saves[0].partition(' -o ')[2].partition(' ')[0]}")
+    return text
 
 
 def _abort_lines(row: Row) -> Iterator[str]:
@@ -178,14 +177,17 @@ def _abort_lines(row: Row) -> Iterator[str]:
 
 
 def _ended(row: Row) -> list[Row]:
-    """Return the parts that a broker was asked about, as no time ends the others."""
-    parts = (part for part in row.get("parts") or () if part.get("hangs_after_ms") is not None)
+    """Return the parts that a broker was asked about: not those that their owner ends."""
+    parts = (part for part in row.get("parts") or () if part["write_again"] is not None)
     return [part for part in parts if part["records"]][:SHOWN]
 
 
-def _producers(rows: Sequence[Row]) -> str:
-    ids = dict.fromkeys(str(part["producer_id"]) for row in rows for part in row["parts"])
-    return f"producer{'s' * (len(ids) > 1)} {listed(ids, len(ids))}"
+def why_open(row: Row) -> str | None:
+    """Say why an incident's transactions do not end, None where its cause is no reason for that."""
+    words, fates = OF_OPEN.get(row["cause"]), {part["fate"] for part in row.get("parts") or ()}
+    if row["kind"] == "copy-skewed" and fates and fates <= {"committed", "aborted"}:
+        return "this log was copied before the marker came"
+    return None if words is None else words.in_title or f"{words.meaning[0].lower()}{words.meaning[1:-1]}"
 
 
 def _lines(steps: Sequence[Row]) -> tuple[str, ...]:
@@ -205,16 +207,3 @@ def _all_that_hangs(rows: Sequence[Row]) -> Iterator[str]:
         yield saves[0].replace(named, f"--outcome hanging -o saved-hanging-{first}.ndjson")
     else:
         yield from saves
-
-
-def _numbers(parts: Sequence[Row]) -> list[str]:
-    """Name where each transaction begins, and its partition where one producer has several, or there are many."""
-    places = grouped(parts, lambda part: part["producer_id"])
-    named = [
-        f" in {part['topic']}-{part['partition']}" if len(places[part["producer_id"]]) > 1 or len(parts) > _FEW else ""
-        for part in parts
-    ]
-    return [
-        f"{part['first_offset']} (producer {part['producer_id']}{where})"
-        for part, where in zip(parts, named, strict=True)
-    ]

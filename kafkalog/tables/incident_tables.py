@@ -71,13 +71,11 @@ INCIDENTS: Final = Table(
             "parts", "json", "its transactions in each partition, where they are known one by one; the first 100:"
             " transactional_id, producer_id, topic, partition, first_offset, last_offset, records (0 where"
             " there is only the marker), the fate that was decided: committed, aborted, open, none, or"
-            " unknown; of one that may hang the time from which on it does, if the broker still has it, and its"
-            " timeout; and of both"
-            " whether its records have to be sent again once it was ended (yes, no, if-missed, if-committed, ask,"
-            " ask-writers), and why",
+            " unknown; and of one that hangs or may, whether its records have to be sent again once it was ended"
+            " (yes, no, if-missed, if-committed, ask, ask-writers), and why",
             shape='[{"transactional_id": "string?", "producer_id": "int64", "topic": "string", "partition": "int64",'
             ' "first_offset": "int64", "last_offset": "int64?", "records": "int64?", "fate": "string",'
-            ' "hangs_after_ms": "int64?", "timeout_ms": "int64?", "write_again": "string?", "because": "string?"}]',
+            ' "write_again": "string?", "because": "string?"}]',
         ),
         Column("transactions", "int64", "how many transactions are affected; null if it is about none"),
         Column("first_offset", "int64", "the first offset affected; null if several partitions are", least=None),

@@ -28,7 +28,9 @@ STATES: Final = {
     "ongoing": "The transaction is open; the coordinator's record says Ongoing and lists the partition.",
     "commit-pending": "The coordinator has decided to commit the transaction, but the marker is not in this log.",
     "abort-pending": "The coordinator has decided to abort the transaction, but the marker is not in this log.",
-    "hanging": "The transaction is open, and the coordinator will never end it.",
+    "hanging": "The transaction is open, and the coordinator will never end it: kafka-transactions.sh find-hanging"
+    " lists it. Brokers before 3.0 do not answer that; with all coordinators there it is what describe-producers shows"
+    " with the same CurrentTransactionStartOffset and LastTimestamp a minute after its timeout.",
     "undecided": "The transaction is open, and the files do not show why: see its cause.",
 }
 _ENDED_CAUSES: Final = {

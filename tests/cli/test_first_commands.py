@@ -149,7 +149,7 @@ FIRST = [
     First("txn-audit hanging --tz Nowhere/Land", 2, "", "is not a time zone, like"),
     # Outputs.
     First("txn-audit hanging -o out.json", 1, "BLOCKED: 3 hanging transactions "),
-    First("txn-audit hanging -o -", 1, " do 1-3 1. Save 6 records of 3 transactions"),
+    First("txn-audit hanging -o -", 1, "do 1-3: 1. Save 6 records of 3 transactions"),
     First("txn-audit data -o logs", 2, "", "exists already; give a new name (--overwrite replaces only what kafkalog wrote)"),
     First("txn-audit data -o logs --overwrite", 2, "", "kafkalog did not write it: it is not replaced"),
     First("txn-audit data -o notes.txt --format json", 2, "", "notes.txt: exists already; give a new name, or replace it"),

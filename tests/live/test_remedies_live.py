@@ -23,7 +23,7 @@ import pytest
 import kafkalog as library
 from invoke import kafkalog
 from live_cluster import LIVE, PORT, RELEASE, rig_module
-from official import CORPUS, materialize
+from official import CORPUS, FIXTURES, materialize
 
 pytestmark = [
     *LIVE,
@@ -32,6 +32,7 @@ pytestmark = [
 TOOLS: Final = {
     "kafka-transactions.sh": "org.apache.kafka.tools.TransactionsCommand",
     "kafka-consumer-groups.sh": "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand",
+    "kafka-topics.sh": "org.apache.kafka.tools.TopicCommand",
 }
 OF_SEVERAL: Final = {
     "offsets.topic.replication.factor": "1", "transaction.state.log.replication.factor": "3",
@@ -90,18 +91,26 @@ class Brokers:
             self.nodes[number].kill()
         self.running.clear()
 
-    def run(self, line: str, folder: Path) -> None:
-        """Run a line of an incident in a folder, as an operator does."""
+    def run(self, line: str, folder: Path) -> str:
+        """Run a line of an incident in a folder, as an operator does; return what a tool of Kafka's prints."""
         program, *words = shlex.split(line.replace("HOST:PORT", self.bootstrap))
         if program == "kafkalog":
             ended = subprocess.run([_PROGRAM, *words], cwd=folder, check=False)
             assert ended.returncode in (0, 1), line  # 1: a salvage says what was damaged
         elif program in TOOLS:
             command = self.rig.tool_command(RELEASE, TOOLS[program], *words)
-            subprocess.run(command, cwd=folder, check=True, timeout=120, stdout=subprocess.DEVNULL)
+            ended = subprocess.run(command, cwd=folder, check=True, timeout=120, capture_output=True, encoding="utf-8")
+            return ended.stdout.strip()
         else:
             assert program == "mkdir"
             subprocess.run(["sh", "-c", line], cwd=folder, check=True)
+        return ""
+
+    def hanging(self, line: str, folder: Path) -> set[tuple[str, int, int]]:
+        """Return the topic, partition and StartOffset of what a line that asks for it lists."""
+        header, *lines = [[cell.strip() for cell in row.split("\t")] for row in self.run(line, folder).splitlines()]
+        rows = [dict(zip(header, row, strict=False)) for row in lines]
+        return {(row["Topic"], int(row["Partition"]), int(row["StartOffset"])) for row in rows}
 
     def given(self, *places: str, isolation: str = "read_committed") -> Given:
         """Return what a consumer from the beginning is given."""
@@ -171,8 +180,13 @@ def test_hanging_transactions_are_saved_ended_and_written_again(tmp_path: Path) 
             files.append(tmp_path / f"{one['id']}.ndjson")
             ended = kafkalog("extract", "--incident", one["id"], "-o", files[-1], *brokers.directories)
             assert ended.status == 0, ended.err
-            for step in one["next_steps"]:
-                brokers.run(step["command"], tmp_path)
+            by_kind = {step["kind"]: step["command"] for step in one["next_steps"]}
+            (part,) = one["parts"]
+            its = {(part["topic"], part["partition"], part["first_offset"])}
+            assert brokers.run(by_kind["check"], tmp_path) == ""
+            assert brokers.hanging(by_kind["check-too"], tmp_path) == its
+            brokers.run(by_kind["end"], tmp_path)
+            assert brokers.hanging(by_kind["check-too"], tmp_path) == set()
         after, waits = brokers.given(*places), brokers.waits(*places)
         written = sum((brokers.write(file) for file in files), Counter())
         last = brokers.given(*places)
@@ -185,6 +199,42 @@ def test_hanging_transactions_are_saved_ended_and_written_again(tmp_path: Path) 
     assert written + after <= everything  # no record that was aborted is written again, none twice
     assert last == after + written
     assert left == []
+
+
+def test_without_coordinators_healthy_transactions_are_listed(tmp_path: Path) -> None:
+    """What the plans ask first says that coordinators are missing. With them nothing is listed."""
+    hanging = [FIXTURES / "v2.8-hanging" / "data"]
+    asked = {
+        step["kind"]: step["command"] for one in library.open(hanging).audit().incidents for step in one["next_steps"]
+    }
+    with brokers_of("k4-f-marker-pending", tmp_path) as brokers:
+        brokers.start(1, 2)
+        led = (
+            (topic, number, one["leader"])
+            for topic, about in brokers.driver.must("topics").items()
+            for number, one in enumerate(about["partitions"])
+            if not about["internal"]
+        )
+        topic, number = next((topic, number) for topic, number, leader in led if leader == 1)
+        for name in map("id-{}".format, range(6)):  # the state partitions of some are on the broker that goes
+            brokers.driver.must(
+                "producer", name=name, props={"transactional.id": name, "transaction.timeout.ms": "600000"}
+            )
+            brokers.driver.must("init", name=name)
+            brokers.driver.must("begin", name=name)
+            brokers.driver.must(
+                "send", name=name, records=[{"topic": topic, "partition": number, "key": "k", "value": "v"}]
+            )
+        listing = f"{asked['ask-too'].partition(' --topic ')[0]} --topic {topic} --partition {number}"
+        listing += " --max-transaction-timeout 0"
+        healthy = brokers.run(asked["ask"], tmp_path), brokers.hanging(listing, tmp_path)
+        brokers.nodes[2].kill()
+        brokers.running.remove(2)
+        wait_for(lambda: brokers.run(asked["ask"], tmp_path) != "")
+        wrong = brokers.hanging(listing, tmp_path)
+
+    assert healthy == ("", set())
+    assert wrong
 
 
 def test_what_an_unclean_election_lost_is_saved_and_written_again(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from invoke import kafkalog
 from kafkalog.auditing.incidents import again_said
-from kafkalog.reports import ended_alike, plan_of
+from kafkalog.reports import PlanStep, ended_alike, plan_of
 from official import FIXTURES
 
 HANGING: Final = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
@@ -28,16 +28,19 @@ def test_hanging_transactions_have_one_plan() -> None:
     alone = [plan_of([row]) for row in rows]
 
     assert ended_alike(rows[:3]) == [[0, 1, 2]]
-    assert list(plan) == ["save", "check", "look", "end", "again"]
-    for kinds, each in ((("check", "look"), "check"), (("end",), "end")):  # alone a check has both lines
-        together = [line for kind in kinds for line in plan[kind].commands]
-        assert sorted(together) == sorted(line for steps in alone for step in steps if step.kind == each
-                                          for line in step.commands)  # fmt: skip
+    assert list(plan) == ["save", "check", "end", "again"]
+    ends = [line for steps in alone for step in steps if step.kind == "end" for line in step.commands]
+    assert list(plan["end"].commands) == ends
+    assert [line.partition(" HOST:PORT ")[2] for line in plan["check"].commands] == [
+        "--describe --unavailable-partitions --topic __transaction_state",
+        "find-hanging --topic clicks-coupons.10 --partition 1 --max-transaction-timeout 1",
+        "find-hanging --topic tickets-tickets.26 --max-transaction-timeout 1",  # it takes one partition, or all
+    ]
     for row in rows:
         (part,) = row["parts"]
-        assert f"{part['first_offset']} (producer {part['producer_id']})" in plan["check"].text
+        assert f"{part['first_offset']} in {part['topic']}-{part['partition']}" in plan["check"].text
         assert f"--start-offset {part['first_offset']}" in " ".join(plan["end"].commands)
-    assert all(steps[-1].text in plan["again"].text for steps in alone)
+    assert [f"Send again? {point}" for point in plan["again"].points] == [steps[-1].text for steps in alone]
 
 
 def test_what_is_owed_alike_is_said_once() -> None:
@@ -46,16 +49,21 @@ def test_what_is_owed_alike_is_said_once() -> None:
     parts = [{**part, "transactional_id": name, "records": records} for name, records in (("a", 1), ("b", 2), ("a", 3))]
     others = [{**one, "because": f"for {one['transactional_id']}", "write_again": "no"} for one in parts]
 
-    assert list(again_said(parts, in_brief=True)) == [
-        "Ask the owners whether to send again the 4 records of a, 2 of b: no file says."
+    assert list(again_said(parts, in_brief=True)) == ["a (4 records), b (2 records): ask their owners (no file says)"]
+    nameless = [
+        {**one, "transactional_id": None, "producer_id": at, "write_again": "ask-writers"}
+        for at, one in enumerate(parts)
+    ]
+    assert list(again_said(nameless, in_brief=True)) == [
+        "producer 0 (1 record), producer 1 (2 records), producer 2 (3 records): ask who writes to t"
     ]
     assert list(again_said(others, in_brief=True)) == [
-        "Do not send the 4 records of a again: for a.",
-        "Do not send the 2 records of b again: for b.",
+        "a (4 records): no, for a",
+        "b (2 records): no, for b",
     ]
     assert list(again_said(parts[:1] + others[1:2], in_brief=True)) == [
-        "Ask the owner of a whether to send the 1 record again: no file says.",
-        "Do not send the 2 records of b again: for b.",
+        "a (1 record): ask its owner (no file says)",
+        "b (2 records): no, for b",
     ]
 
 
@@ -71,14 +79,15 @@ def test_what_only_may_hang_is_ended_by_lines_that_no_program_is_given() -> None
         f"--topic ledger --partition {partition} --start-offset {first}"
         for partition, first in ((2, 0), (0, 9), (1, 13))
     ]
-    assert [step.kind for step in plan_of(rows)] == ["ask", "save", "look", "end", "again"]
+    assert [step.kind for step in plan_of(rows)] == ["ask", "save", "end", "again"]
     sure = [row for row in rows_of(HANGING) if row["kind"] == "consumers-stopped"]
     mixed = [*sure[:1], {**rows[0], "cluster_id": sure[0]["cluster_id"]}]
     assert ended_alike(mixed) == [[0, 1]]
     plan = plan_of(mixed)
-    assert [step.kind for step in plan] == ["save", "ask", "look", "end", "again"]
-    assert plan[1].text.startswith("Ask the broker: producer 3 now, the others after 2026-11-21T09:09:27")
-    assert len(plan[3].commands) == 2
+    assert [step.kind for step in plan] == ["save", "check", "end", "again"]
+    assert "find-hanging lists StartOffset 0 in clicks-coupons.10-1, 0 in ledger-2. Leave alone what" in plan[1].text
+    assert plan[2].text.startswith("End what it lists of these: ")
+    assert len(plan[2].commands) == 2
 
 
 def test_one_line_saves_what_each_of_theirs_does() -> None:
@@ -113,11 +122,13 @@ def made(*steps: tuple[str | None, str, str | None], **cells: Any) -> dict[str, 
         "producer_id": 7,
         "records": 2,
         "fate": "open",
-        "write_again": None,
+        "write_again": "ask",
+        "because": "no file says",
+        "transactional_id": None,
     }
     named = [dict(zip(("kind", "text", "command"), step, strict=True)) for step in steps]
     return {
-        "id": "0", "kind": "consumers-stopped", "cause": "data-after-marker", "severity": "error", "cluster_id": None, "parts": [{**part, "hangs_after_ms": 1}],
+        "id": "0", "kind": "consumers-stopped", "cause": "data-after-marker", "severity": "error", "cluster_id": None, "parts": [part],
         "next_steps": named, **cells,
     }  # fmt: skip
 
@@ -137,7 +148,7 @@ END: Final = ("save", "Save.", "save"), ("check", "Check.", "check"), ("end", "E
         (made(*END), made(*END[:1], ("check", "The line is not shown.", None), *END[2:]), False),
         (made(*END), made(*END, ("again", "Write it again.", None)), True),
         (made(*END), made(*END, (None, "Read the old leader.", "read")), False),
-        (made(*END), made(*END[:2], ("look", "The line is not shown.", None), *END[2:]), False),
+        (made(*END), made(*END[:2], ("check-too", "The line is not shown.", None), *END[2:]), False),
         (made(*END), made((None, "Read the old leader first.", "read"), *END), False),
         (made(*END), made(*END, kind="records-lost"), False),
         (made((None, "Look.", "a")), made((None, "Look.", "b")), True),
@@ -159,10 +170,10 @@ def test_what_was_decided_has_a_plan_of_its_own(part: dict[str, Any]) -> None:
     assert ended_alike([row, row]) == [[0], [1]]
 
 
-def test_no_time_ends_a_two_phase_commit() -> None:
-    """So none is said for it and others."""
+def test_a_two_phase_commit_is_left_to_its_owner() -> None:
+    """So nothing ends it with others."""
     row = made(*ASK)
-    row["parts"][0]["hangs_after_ms"] = None
+    row["parts"][0]["write_again"] = None
     assert ended_alike([row, row]) == [[0], [1]]
 
 
@@ -173,26 +184,28 @@ def test_a_name_that_no_line_may_have_stands_in_the_text() -> None:
         "kafka-transactions.sh --bootstrap-server HOST:PORT abort --topic t --partition 0 --start-offset 3",
     )
     row["parts"].append({**row["parts"][0], "topic": "t\x1b"})
-    assert plan_of([row])[-1] == ("End.", (), "end")
+    assert plan_of([row])[-1] == PlanStep("End.", (), "end")
 
 
-def test_what_no_time_ends_has_no_line() -> None:
-    """Nor has what nobody was asked about."""
+def test_what_nobody_was_asked_about_has_no_line() -> None:
+    """Nor has what its owner ends."""
     row = made(*ASK)
     row["parts"] = [
-        {**row["parts"][0], "partition": at, "hangs_after_ms": after} for at, after in enumerate((1, None, 2))
+        {**row["parts"][0], "partition": at, "write_again": word} for at, word in enumerate(("ask", None, "no"))
     ]
 
     assert [line.partition("--partition ")[2][:1] for line in plan_of([row])[-1].commands] == ["0", "2"]
     assert plan_of([row])[-1].text == (
-        "End those that hang: read_committed consumers then skip their records, 4 records of all."
+        "End what it lists of these: read_committed consumers skip 4 records at most. It no longer lists them."
     )
 
 
-def test_an_id_that_no_line_may_have_is_still_to_be_checked() -> None:
+def test_a_topic_that_no_line_may_have_is_still_to_be_checked() -> None:
     """The step says so, with the line of the check."""
-    row = made(*END[:2], ("look", "Look at x\\x1b. The line is not shown.", None), *END[2:])
-    assert plan_of([row])[1] == ("Check. Look at x\\x1b. The line is not shown.", ("check",), "check")
+    row = made(*END[:2], ("check-too", "The same in x\\x1b. The line is not shown.", None), *END[2:])
+    assert plan_of([row])[1] == PlanStep("Check. The same in x\\x1b. The line is not shown.", ("check",), "check")
+    row = made(*END[:2], ("check-too", "The same in u.", "check u"), *END[2:])
+    assert plan_of([row])[1] == PlanStep("Check.", ("check", "check u"), "check")
 
 
 def test_steps_of_one_kind_that_differ_stay_two() -> None:
@@ -207,3 +220,17 @@ def test_an_audit_that_somebody_else_wrote_has_plans_of_its_own() -> None:
     row["next_steps"] = [{"text": "Save.", "command": "kafkalog 'x"}]
     assert plan_of([row])[0].commands == ("kafkalog 'x",)
     assert ended_alike([row]) == [[0]]
+
+
+def test_what_may_hang_is_saved_in_files_of_their_own() -> None:
+    """What is sent again then has nothing else."""
+    rows = [row for row in rows_of(FIXTURES / "copies" / "v2.8-live-copy" / "data") if row["kind"] == "copy-skewed"]
+    for row in rows:
+        files = [
+            line.partition(" -o ")[2].split()[0]
+            for step in plan_of([row])
+            if step.kind == "save"
+            for line in step.commands
+        ]
+        assert len(set(files)) == len([part for part in row["parts"] if part["records"]])
+    assert any(len(row["parts"]) > 1 for row in rows)

@@ -122,10 +122,10 @@ def _read(text: str) -> Numbers:
 
 def _transactions(text: str) -> Numbers:
     """How many transactions there are, and of each state."""
-    one = r"\d[\d,]* (?:committed|aborted|open|hanging|undecided)"
+    one = r"\d[\d,]* (?:committed|aborted|open|hanging|of unknown end)"
     found = [(few, "transactions") for few in re.findall(rf"([\d,]+) transactions?: {one}", text)[:1]]
     for states in re.findall(rf"transactions?: ({one}(?:, {one})*)", text)[:1]:
-        found += re.findall(r"(\d[\d,]*) (\w+)", states)
+        found += re.findall(r"(\d[\d,]*) (\w+)", states.replace("of unknown end", "undecided"))
     return {name: _number(few) for few, name in found}
 
 

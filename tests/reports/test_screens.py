@@ -99,7 +99,7 @@ def test_an_incident_comes_before_what_else_happened() -> None:
     shown = plain(screen("txn-audit copies/k4-j-copied-under-load/data", 60))
 
     assert " 1 NOTE  A transaction of claims-claims.48-1" in shown
-    assert "1. Ask the broker after" in shown
+    assert "1. Ask the broker:" in shown
     assert len(shown.splitlines()) <= 30
 
 

@@ -9,19 +9,21 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
+from kafkalog.certainty import DAMAGE_BETWEEN, UNLESS_COPIED
 from kafkalog.escape import escape, escape_line
-from kafkalog.quantities import iso, many
+from kafkalog.few_of_many import grouped
+from kafkalog.quantities import many
 from kafkalog.reports import (
     Line,
     ended_alike,
     parts_said,
     plan_of,
+    why_open,
 )
 from kafkalog.zone import UTC, Zone
 from kafkalog_cli.render.incident_text import (
     LABEL,
     STEP,
-    by_the_clock,
     each_step,
     facts_of,
     incident_lines,
@@ -42,16 +44,18 @@ Row = Mapping[str, Any]
 class _Story:
     """Incidents that one plan ends, by their `places`, and how much the screen shows: nothing, their steps, or more.
 
-    `others` are those for which there is no room. One that is `titled` has its title before other stories have steps.
+    `others` are those for which there is no room, and `whole` the steps that are not in brief. One that is `titled` has
+    its title before other stories have steps.
     """
 
     places: list[int]
     detail: int = 0
     others: list[int] = field(default_factory=list)
+    whole: set[int] = field(default_factory=set)
     titled: bool = False
 
 
-_ASK, _FIRST, _BRIEF, _PLAN, _HEADS, _FACTS, _PROOF = range(1, 8)  # how much the screen shows of a story
+_ASK, _FIRST, _BRIEF, _WHY, _PLAN, _HEADS, _FACTS, _PROOF = range(1, 9)  # how much the screen shows of a story
 
 
 @dataclass(slots=True)
@@ -97,18 +101,24 @@ class Fitting:
         urgent = sorted(every, key=lambda one: _urgency(self.rows[one.places[0]]))[:_STORIES]
         for number, story in enumerate(urgent, 1):
             self._take(story, others=len(urgent) - number)
+            if not self.stories:  # no other one is told before the most urgent
+                return self._cut(story.places[0])
         if not self.stories and self.rows:
-            return self._cut()
+            return self._cut(0)
         labels = _labels(self.also, self.sheet)
         self._try_beside([labels])
         self._try_airy(1)
         forms = [["", *labels] if labels else [], *(self._also_of(some) for some in (_shortly(self.also), self.also))]
-        for beside, detail in ((0, _PLAN), (1, _HEADS), (1, _FACTS), (2, _PROOF)):
+        for beside, detail in ((0, _WHY), (0, _PLAN), (1, _HEADS), (1, _FACTS), (2, _PROOF)):
             self._try_beside(forms[: beside + 1])
             for story in sorted(self.stories, key=lambda one: one.places):
-                if story.detail >= _BRIEF and not self._try(story, detail) and detail > _PLAN:
-                    break  # no later one has a title, or more, that an earlier one lacks
-            self._try_airy(2)
+                if story.detail >= _BRIEF and not self._try(story, detail):
+                    if detail > _PLAN:
+                        break  # no later one has a title, or more, that an earlier one lacks
+                    if detail == _PLAN:
+                        self._lengthen(story)
+            if detail >= _PLAN:
+                self._try_airy(2)
         return self.lines()
 
     def _has_steps(self, place: int) -> bool:
@@ -122,10 +132,7 @@ class Fitting:
         places = story.places
         details = (_BRIEF, _FIRST, _ASK) if self.stories else (_BRIEF,)
         self.stories.append(story)
-        sure = sum(not _asked_at([self.rows[place]]) for place in places)
         for number in range(min(len(places), _BESIDE), 0, -1):
-            if 0 < sure < number < len(places):  # what is ended now is not cut off with some of what may wait
-                continue
             for story.detail in details:
                 story.places, story.others = places[:number], places[number:]
                 if self.fits(spare=others * _LEAST if number > 1 else 0):
@@ -139,6 +146,13 @@ class Fitting:
         if not self.fits(spare=int(detail > _HEADS)):
             story.detail = before
         return story.detail == detail
+
+    def _lengthen(self, story: _Story) -> None:
+        """Tell those steps of a story whole for which there is room, the last ones first: what a step costs later."""
+        for number in range(len(plan_of([self.rows[place] for place in story.places])), 0, -1):
+            story.whole.add(number)
+            if not self.fits():
+                story.whole.remove(number)
 
     def _try_airy(self, blank: int) -> None:
         before, self.airy = self.airy, blank
@@ -160,10 +174,12 @@ class Fitting:
             number = story.places[0] + 1
             yield from incident_lines(rows[0], number, moments=self.moments, sheet=self.sheet, told=self.told)
             return
-        if story.places != min(one.places for one in self.stories) and story.detail > _BRIEF:
+        if story.places != min(one.places for one in self.stories) and story.detail > _WHY:
             yield ""
         yield from chain(*self._above(story, rows, named=named))
-        steps = self._steps(story, rows, named=named, is_brief=story.detail <= _BRIEF)
+        if story.detail in (_WHY, _PLAN) and named and not story.titled:
+            yield from self._why(story)
+        steps = self._steps(story, rows, named=named, is_brief=story.detail <= _WHY)
         if story.detail <= _FIRST and len(steps) > 1:
             more = many(len(steps) - 1, "more step")
             lines, commands = steps[0], plan_of(rows)[0].commands
@@ -172,11 +188,22 @@ class Fitting:
             steps = [lines, self._left(f"… {more}", story.places)]
         yield from chain(*steps)
         if story.others:
-            later = _asked_at(self.rows[place] for place in story.others)
-            how = "not in these lines"
-            if later:
-                how = f"if still there after {by_the_clock(iso(later), self.moments.zone)}"
-            yield from self._left(f"… {numbers_of(story.others)} in the same way, {how}", story.others)
+            yield from self._left(f"… {numbers_of(story.others)} in the same way", story.others)
+
+    def _why(self, story: _Story) -> list[str]:
+        """Say why the transactions of incidents that have no titles here do not end, and what is not certain of it."""
+        every = sorted((*story.places, *story.others))
+        by_why = grouped(every, lambda place: why_open(self.rows[place]))
+        whys = "; ".join(f"{numbers_of(places)}: {why}" for why, places in by_why.items() if why is not None)
+        said = [whys] if whys else []
+        stopped = [place for place in every if self.rows[place]["kind"] == "consumers-stopped"]
+        doubts = grouped(stopped, lambda place: _DOUBTS.get(self.rows[place]["certainty"]))
+        for doubt, places in doubts.items():
+            if doubt is not None:
+                said.append(f"{numbers_of(places)} may have ended {doubt}")
+        if said and stopped and None in doubts and len(doubts) == 1:
+            said.append(f"No coordinator ends {'it' if len(stopped) == 1 else 'them'}")
+        return wrapped(f"{'. '.join(said)}.", f"{'why':>{STEP - 1}} ", " " * STEP, self.sheet) if said else []
 
     def _left(self, said: str, places: Sequence[int]) -> list[str]:
         return [f"{' ' * STEP}{said}: --incident {numbers_of(places)}"]
@@ -186,7 +213,11 @@ class Fitting:
         for place, row in zip(story.places, rows, strict=True):
             moments = self.moments.block()
             if story.detail >= _HEADS or story.titled or not named:
-                yield list(title_lines(row, f"{place + 1:>2}", moments=moments, sheet=self.sheet, told=self.told))
+                yield list(
+                    title_lines(
+                        row, f"{place + 1:>2}", moments=moments, sheet=self.sheet, told=self.told, is_listed=named
+                    )
+                )
             before = ""
             for label, text in facts_of(row):
                 is_part = label == "who" and parts_said(row)
@@ -197,11 +228,11 @@ class Fitting:
     def _steps(
         self, story: _Story, rows: Sequence[Row], *, named: bool, is_brief: bool
     ) -> list[list[str]]:  # fmt: skip
-        is_titled = (story.titled or story.detail >= _HEADS) and len(rows) == 1
-        label = "do" if is_titled or not named else f"do {numbers_of(story.places)}"
+        label = f"do {numbers_of(story.places)}:" if named else "do"
         return list(
             each_step(
-                rows, self.moments.block(), self.sheet, label=label, is_brief=is_brief, said=self._said_before(story),
+                rows, self.moments.block(), self.sheet, label=label, is_brief=is_brief, whole=story.whole,
+                said=self._said_before(story),
                 among_others=bool(story.others),
             )
         )  # fmt: skip
@@ -211,9 +242,8 @@ class Fitting:
         steps = chain.from_iterable(plan_of([self.rows[place] for place in one.places]) for one in before)
         return {step.text for step in steps}
 
-    def _cut(self) -> list[str]:
+    def _cut(self, place: int) -> list[str]:
         """Return the lines with some of what is to do for the most urgent incident, and how to see more."""
-        place = min(range(len(self.rows)), key=lambda one: _urgency(self.rows[one]))
         row, named = self.rows[place], len(self.rows) > 1
         lines, story = self._table([place]), _Story([place], _BRIEF)
         lines = ["", *lines] if lines else []
@@ -229,11 +259,6 @@ class Fitting:
         return ["", *self._table(())] if named else lines
 
 
-def _asked_at(rows: Iterable[Row]) -> int:
-    """Return from when on brokers are asked about incidents (ms), 0 for none."""
-    return max((part.get("hangs_after_ms") or 0 for row in rows for part in row.get("parts") or ()), default=0)
-
-
 def _urgency(row: Row) -> int:
     """Return the rank of an incident for what room there is: what a repair downstream mends can wait for others.
 
@@ -243,9 +268,13 @@ def _urgency(row: Row) -> int:
     return 1 if not stops and row["kind"] in _CAN_WAIT and not row.get("offsets_waiting") else 0
 
 
+_DOUBTS: Final = {UNLESS_COPIED: "after this copy", DAMAGE_BETWEEN: "in the unreadable bytes"}
+
 _CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate", "records-unreadable"})
 
-_TITLED: Final = frozenset({"records-lost", "records-unreadable"})  # whose titles say since when, and how
+_TITLED: Final = frozenset(  # whose titles say since when and how, or what a start loses
+    ("records-lost", "records-unreadable", "start-goes-wrong", "start-empties")
+)
 
 _BESIDE: Final = 8  # incidents that one plan ends
 

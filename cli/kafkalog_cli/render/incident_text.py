@@ -26,7 +26,6 @@ from kafkalog_cli.render.overview import Overview, Sheet, TimesOfDay, alike
 __all__ = [
     "LABEL",
     "STEP",
-    "by_the_clock",
     "each_step",
     "facts_of",
     "incident_lines",
@@ -100,12 +99,15 @@ def _proof(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[s
 
 
 def title_lines(
-    row: Row, number: str, *, moments: TimesOfDay, sheet: Sheet, told: str = ""
+    row: Row, number: str, *, moments: TimesOfDay, sheet: Sheet, told: str = "", is_listed: bool = False
 ) -> Iterator[str]:  # fmt: skip
+    """Yield an incident's title; of one that is listed above it is what more there is to say."""
     begin, end = (_COLORS[row["severity"]], "\x1b[0m") if sheet.color else ("", "")
-    first = f"{number} {row['severity'].upper()}  "
+    first, others = f"{number} {row['severity'].upper()}  ", " " * _TITLE
+    if is_listed:
+        first, others = f"{f'on {number.lstrip()}:':>{STEP - 1}} ", " " * STEP
     title = in_words(row) if row["title"].removesuffix(".") in told else moments.prose(escape(row["title"]))
-    yield from (f"{begin}{line}{end}" for line in wrapped(title, first, " " * _TITLE, sheet))
+    yield from (f"{begin}{line}{end}" for line in wrapped(title, first, others, sheet))
 
 
 def labelled(label: str, text: str, moments: TimesOfDay, sheet: Sheet) -> Iterator[str]:
@@ -115,59 +117,49 @@ def labelled(label: str, text: str, moments: TimesOfDay, sheet: Sheet) -> Iterat
 
 def each_step(
     rows: Sequence[Row], moments: TimesOfDay, sheet: Sheet, *, label: str = "do", is_brief: bool = False,
-    said: Collection[str] = (), among_others: bool = False,
+    whole: Collection[int] = (), said: Collection[str] = (), among_others: bool = False,
 ) -> Iterator[list[str]]:  # fmt: skip
     """Yield the lines of each step of an incident, or of several that are ended alike; in brief without alternatives.
 
-    What was `said` is not said again.
+    The `whole` ones are not in brief, by their numbers. What was `said` is not said again.
     """
     steps = [
         step for step in plan_of(rows, among_others=among_others) if step.text not in said or step.commands or step.kind
     ]
-    steps = [step for step in steps if not (is_brief and step.kind == "instead")]
-    for number, step in enumerate(steps, 1):
+    if is_brief:
+        steps = [step for step in steps if step.kind != "instead"]
+    for number, full in enumerate(steps, 1):
+        shortens = is_brief and number not in whole
+        step = _in_a_line(full) if shortens else full
         lines: list[str] = []
-        for words in (step.text, *(_in_brief(step) if is_brief else ())):
+        for words in (step.text, *(_in_brief(step) if shortens else ())):
             text = escape(f"{number}. {words}" if len(steps) > 1 else words)
-            text = by_the_clock(text, moments.zone) if step.kind == "ask" else moments.prose(text)
-            shorter = wrapped(text, f"{label:>{STEP - 1}} ", " " * STEP, sheet)
+            shorter = wrapped(moments.prose(text), f"{label:>{STEP - 1}} ", " " * STEP, sheet)
             lines = shorter if not lines or len(shorter) < len(lines) else lines
-        yield [*lines, *(f"{' ' * STEP}{escape_line(command)}" for command in step.commands)]
+        points = (wrapped(moments.prose(escape(text)), " " * STEP, " " * (STEP + 2), sheet) for text in step.points)
+        yield [*lines, *chain(*points), *(f"{' ' * STEP}{escape_line(command)}" for command in step.commands)]
         label = ""
 
 
-def by_the_clock(text: str, zone: Zone) -> str:
-    """Write the times of a text with their date and without milliseconds: somebody compares them with a clock."""
-    return re.sub(r"(:\d\d)\.000(?=Z|[+-]\d\d:)", r"\1", TimesOfDay(zone).prose(text))
-
-
-_REASON: Final = re.compile(
-    r"where the files end, (?:[^(]*?timeout of )?([^,(]*?),?(?: the longest.*?)? and a minute more"
-)
+def _in_a_line(step: PlanStep) -> PlanStep:
+    """Return a step whose first point stands in its first line."""
+    return step._replace(text=" ".join([step.text, *step.points[:1]]), points=step.points[1:])
 
 
 def _in_brief(step: PlanStep) -> Iterator[str]:
     """Yield shorter and shorter words of a step: what it loses in two words, a question without its asides."""
-    if step.kind == "ask":
-        reason = _REASON.search(step.text)
-        if reason is not None:
-            yield step.text.replace(reason[0], f"timeout {reason[1]} + 1 min")
-        yield re.sub(r" \((where the files end|a marker comes)[^()]*\)", "", step.text)
+    if step.kind in ("check", "ask"):
+        shorter = step.text.replace(": it has ended, or its coordinator ends it", "")
+        yield from (shorter, shorter.replace("else stop: a coordinator is missing", "else stop"))
     elif step.kind == "again":
-        yield re.sub(r" Who (reads uncommitted|had read it) gets (it|them) twice\.", "", step.text)
-    elif step.kind == "look":
-        shorter = step.text.replace(": its marker will come", "")
-        yield shorter
-        yield re.sub(r"\. No file has the transactional ids? of (.*): .*", r" (\1: no id).", shorter)
+        yield step.text.replace(": no command commits what was aborted", "")
+        yield re.sub(r"\. Who reads uncommitted gets (it|them) twice\.", " (twice if read uncommitted).", step.text)
     elif step.kind == "end" and len(step.commands) > 1:
-        yield step.text.replace(" The check then says None.", "")
-        yield step.text.replace(" The check then says None.", "").replace("read_committed consumers", "consumers")
+        yield step.text.replace("read_committed consumers", "consumers")
     elif step.kind in ("save", "end") and len(step.commands) == 1:
-        what, _, loses = step.text.partition(": ")
-        skipped = re.search("skip ([0-9]+ records?)", loses)
-        brief = {"loses nothing": "loses nothing", "discards": "committed"}
-        more = f"skips {skipped[1]}" if skipped else next((brief[word] for word in brief if word in loses), "")
-        yield f"{what.replace('End the transaction of ', 'End ')}{more and f': {more}.'}"
+        shorter = re.sub(", which read_committed consumers (miss|got)", "", step.text)
+        shorter = shorter.replace("End the transaction of", "End").replace("the abort discards what was ", "")
+        yield re.sub("read_committed consumers then skip ([0-9]+ records?)[^.]*", r"skips \1", shorter)
 
 
 def _steps(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:

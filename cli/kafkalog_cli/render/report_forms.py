@@ -61,7 +61,7 @@ def _asked(report: Report, *, zone: Zone, sheet: Sheet) -> Iterator[str]:
             lines = incident_lines(rows[place], number, moments=moments, sheet=sheet, most=_WHOLE, steps=steps)
             yield from ("", *lines)
         if len(some) > 1:
-            label = f"do {numbers_of(some)}" if some[-1] < len(listed) else "do"
+            label = f"do {numbers_of(some)}:" if some[-1] < len(listed) else "do"
             among, moments = len(some) < len(places), TimesOfDay(zone)
             plan = each_step([rows[place] for place in some], moments, sheet, label=label, among_others=among)
             yield from ("", *chain(*plan))

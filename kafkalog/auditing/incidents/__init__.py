@@ -15,9 +15,10 @@ from kafkalog.auditing.incidents.cluster_tables import (
     tables_of_files,
     tables_of_rows,
 )
-from kafkalog.auditing.incidents.ending import again_said
+from kafkalog.auditing.incidents.ending import OLD_BROKERS, again_said, asking
 from kafkalog.auditing.incidents.held_bytes import items_of_judged, items_of_space, join_incidents
 from kafkalog.auditing.incidents.incident import SHOWN, STOPS, Incident
+from kafkalog.auditing.incidents.resume import GROUPS
 from kafkalog.auditing.incidents.runner import (
     batches_of_audit,
     incidents_of,
@@ -43,6 +44,8 @@ from kafkalog.auditing.incidents.verdict import (
 
 __all__ = [
     "AT_LEAST",
+    "GROUPS",
+    "OLD_BROKERS",
     "SHOWN",
     "STOPS",
     "TORN",
@@ -53,6 +56,7 @@ __all__ = [
     "Verdict",
     "again_said",
     "answered",
+    "asking",
     "batches_of_audit",
     "blocks",
     "groups_said",

@@ -9,16 +9,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.ending import (
-    PRODUCERS,
-    abort_steps,
-    ask_steps,
-    asked_of,
-    describing,
-    hangs_after,
-    owing,
-    timeout_of,
-)
+from kafkalog.auditing.incidents.ending import abort_steps, ask_steps, asked_of, owing
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
     SHOWN,
@@ -63,9 +54,11 @@ __all__ = [
 ]
 
 _LET_END: Final = (
-    "Let the coordinator end the {what}, decided and pending where the files end: it sends the marker again until a"
-    " leader takes it, also after a start. Do not abort {it}."
+    "Wait: the coordinator ends the {what} by itself. It sends {marker} again until a leader takes {it}, also after a"
+    " start. Do not abort {it}."
 )
+_PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-producers"
+_DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 _ENDED: Final = "Verify: CurrentTransactionStartOffset of {whose} is None after the marker."
 _GET: Final = ("{stop}{held}", "They get everything, including {these}.")
 
@@ -74,7 +67,7 @@ _WORDS: Final = {
     "transaction-hanging": Words(
         "{hanging} {stop_them}: {why}.{save}{behind}",
         *_GET,
-        doubtful="{who} may hang: {why}.{doubt} {it} {stop_them}.{save}",
+        doubtful="{who} may hang: by these files {why}, but {doubt}. {it} {stop_them}.{save}",
     ),
     "transaction-pending": Words(
         "{who}, which the coordinator {decided}, {stop_them}: {where} does not have its marker.",
@@ -240,19 +233,14 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         incident.steps += let_end(every)
     if words in ("transaction-overdue", "prepared"):
         name = next((one.row["transactional_id"] for one in every if one.row["transactional_id"] is not None), "ID")
-        incident.steps = [describing(step.text, name) for step in incident.steps]
+        incident.steps = [Step.running(step.text, _DESCRIBE, ("--transactional-id", name)) for step in incident.steps]
     if words == "transaction-hanging":
         incident.steps = [*([] if elected is None else [_OLD_LEADER]), *abort_steps(tables, every, alone=True)]
         incident.parts = [owing(tables, one) for one in every]
     if not is_proved(incident.certainty) and words in _ASKED:
         incident.steps = [*(incident.steps if words == "prepared" else ()), *ask_steps(tables, every)]
         asked = asked_of(tables, every)
-        incident.parts = [
-            owing(tables, one)._replace(hangs_after_ms=hangs_after(tables, one), timeout_ms=timeout_of(tables, one))
-            if one in asked
-            else one.part
-            for one in every
-        ]
+        incident.parts = [owing(tables, one) if one in asked else one.part for one in every]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time
@@ -264,13 +252,13 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
 def let_end(every: list[Open]) -> Iterator[Step]:
     """Yield how decided transactions end, and how that is seen in each partition."""
     is_one = len({one.row["producer_id"] for one in every}) == 1
-    it, what = ("it", "transaction") if is_one else ("them", "transactions")
-    yield Step(_LET_END.format(it=it, what=what))
+    it, what, marker = ("it", "transaction", "its marker") if is_one else ("them", "transactions", "their markers")
+    yield Step(_LET_END.format(it=it, what=what, marker=marker))
     for place in sorted({one.place for one in every})[:SHOWN]:
         ids = sorted({one.row["producer_id"] for one in every if one.place == place})
         whose = f"producer{'s' * (len(ids) > 1)} {listed(map(str, ids))}"
         of_place = ("--topic", place.topic), ("--partition", place.partition)
-        yield Step.running(_ENDED.format(whose=whose), PRODUCERS, *of_place)
+        yield Step.running(_ENDED.format(whose=whose), _PRODUCERS, *of_place)
 
 
 def stable_offsets(tables: ClusterTables, every: list[Open]) -> dict[TopicPartition, int]:
@@ -397,14 +385,14 @@ def _words(incident: Incident, every: list[Open]) -> str:
 def _doubt(tables: ClusterTables, one: Open) -> str:
     """Say why it is not certain that a transaction hangs; with later files of the same moment it would be."""
     if one.row["certainty"] == DAMAGE_BETWEEN:
-        return " Not certain: its marker may have been in the unreadable bytes."
+        return "its marker may have been in the unreadable bytes"
     steps = tables.steps.get(one.row["transactional_id"] or "", ())
     state = TopicPartition.of_log(steps[-1]["log"]) if steps else None
     newest, high = None if state is None else tables.state_newest.get(state.partition), one.row["not_after_ms"]
     if newest is not None and (high is None or newest <= high):
-        return f" Not certain: {state} ends at {iso(newest)} here."
+        return f"{state} ends at {iso(newest)} here, and later records may say more"
     what = "its marker" if steps else f"a record of {STATE_TOPIC} that names it"
-    return f" Not certain: {what} may have come after this copy."
+    return f"{what} may have come after this copy"
 
 
 def _late(tables: ClusterTables, every: list[Open]) -> str:
@@ -456,7 +444,7 @@ def _leads_now(tables: ClusterTables, one: Open, *, is_one: bool) -> str:
     if led is None or led["since_ms"] <= without.since:
         return ", and has had none since"
     it = "it" if is_one else "them"
-    no_more = f"but the coordinator completed {it} all the same, by its records, and sends no marker again"
+    no_more = f"but the coordinator counts {it} as done (4.3 and 4.4 do without a leader), and sends no marker again"
     return f"; broker {led['leader']} has led the partition since {iso(led['since_ms'])}, {no_more}"
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
-from kafkalog.auditing.incidents.incident import Incident, Row, Step, Words
+from kafkalog.auditing.incidents.incident import LOOK_FIRST, Incident, Row, Step, Words
 from kafkalog.auditing.incidents.open_transactions import other_replicas
 from kafkalog.auditing.topics import is_loaded
 from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC, SHARE_TOPIC, STATE_TOPIC
@@ -82,7 +82,8 @@ def say_of_coordinator(tables: ClusterTables, incident: Incident, places: Sequen
             said = f"No consumer of applications reads there. {does}."
             incident.consumers = incident.consumers._replace(read_committed=said, read_uncommitted=said)
     where = incident.where()
-    incident.steps = [other_replicas(tables, places, where)]
+    look = [step for step in incident.steps if step.kind == LOOK_FIRST]
+    incident.steps = [*look, other_replicas(tables, places, where)]
     if incident.cause != LOADED and place.topic == OFFSETS_TOPIC:
         text = "Compare the groups' offsets with where their consumers were, before they start."
         incident.steps.append(Step.running(text, "kafkalog groups", "DIR"))

@@ -13,7 +13,6 @@ from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.ending import abort_steps
 from kafkalog.auditing.incidents.incident import (
     EVENTS,
-    SHOWN,
     Event,
     Incident,
     LostCopy,
@@ -106,7 +105,7 @@ class _Fork:
         """Say which offsets only one replica has, of a log where that is not said before, and how many records."""
         apart = ", ".join(f"{count} {fate}" for fate, count in self.counts.items() if count)
         first, last = self.copy.first_offset, self.copy.last_offset
-        markers = f" and {many(self.markers, 'marker')}" if self.markers else ""
+        markers = f", {many(self.markers, 'marker')}" if self.markers else ""
         return (
             f"{offset_range(first, last)}{of} {'exists' if first == last else 'exist'} only on {self.copy.holder}:"
             f" {many(self.records, 'record')}{f' ({apart})' if apart else ''}{markers}."
@@ -195,7 +194,7 @@ def _incident(tables: ClusterTables, together: Sequence[Elected]) -> Incident:
     )
     incident.steps = [*_save(tables, incident, every), *_steps(tables, incident, together, hanging)]
     if any(fork.wanted for fork in every):
-        incident.steps = list(_written_again(incident.steps, hanging))
+        incident.steps = list(_written_again(incident.steps, hanging, incident.kept_in))
     return incident
 
 
@@ -211,22 +210,22 @@ def _held_back(incident: Incident, hanging: Sequence[Open], forks: Sequence[_For
     every = number + incident.lost_by_outcome.get("committed", 0)
     more = many(number, "committed record")
     if every > number:
-        more = f"{number} more committed: {every - number} + {number} = {every}"
+        more = f"{number} more committed, {every} in all"
     if len(hanging) != 1:
         return f" Ending the transactions, whose commit had been decided, loses {more}." if committed else ""
     one = hanging[0]
     at = one.row["first_offset"]
-    lost = ", whose commit was decided," if committed else ""
+    lost = ", whose commit was decided, blocks" if committed else " blocks"
     its = one.place, one.row["producer_id"], at
     for kept in chain.from_iterable(fork.transactions for fork in forks):
         marker = _MARKERS.get(kept["state"])
         if marker is not None and (TopicPartition.of(kept), kept["producer_id"], kept["first_offset"]) == its:
-            lost = f" lost its {marker} marker at offset {kept['marker_offset']}, and"
+            lost = f" lost its {marker} marker, at {kept['marker_offset']}, and blocks"
     price = f": ending it loses {more}" if committed else ""
     where = "" if incident.partitions == {one.place} else f" of {one.place}"
     return (
-        f" The transaction of {one.who} at offset {at}{where}{lost} stops read_committed consumers there"
-        f" ({waiting_of(hanging, incident.offsets_waiting or 0)}){price}."
+        f" The transaction of {one.row['transactional_id'] or one.who} at offset {at}{where}{lost} read_committed"
+        f" consumers ({waiting_of(hanging, incident.offsets_waiting or 0)}){price}."
     )
 
 
@@ -395,12 +394,16 @@ def _save(tables: ClusterTables, incident: Incident, forks: Sequence[_Fork]) -> 
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Start {copy.holder} only when all is saved: its start truncates"
+            f"Keep {copy.holder} down until all is saved: its start truncates"
             f" {offset_range(copy.first_offset, copy.last_offset)}."
         )
         if not tables.groups.is_of_stopped_broker(copy.log):
             text += " Copy from its own disk, or from here if it was down when this copy was made."
         steps.append(Step.copying(text, copy))
+    if (more := len(forks) - EVENTS) > 0:
+        steps.append(
+            Step(f"Copy {many(more, 'more directory', 'more directories')} in the same way: findings name them.")
+        )
     wanted = [(TopicPartition.of(fork.row), _whose_spans(fork.wanted)) for fork in forks if fork.wanted]
     if wanted:
         plain = any(fork.counts["of no transaction"] for fork in forks)
@@ -415,7 +418,7 @@ def _save(tables: ClusterTables, incident: Incident, forks: Sequence[_Fork]) -> 
     return steps
 
 
-def _written_again(steps: Sequence[Step], hanging: Sequence[Open]) -> Iterator[Step]:
+def _written_again(steps: Sequence[Step], hanging: Sequence[Open], kept_in: Sequence[LostCopy]) -> Iterator[Step]:
     """Yield the steps of a plan with one that writes again what was saved of the lost offsets, and so committed.
 
     Groups go back before: the log must not grow to where they stand.
@@ -429,6 +432,8 @@ def _written_again(steps: Sequence[Step], hanging: Sequence[Open]) -> Iterator[S
         read = "had read it, or reads uncommitted," if ended else read
     yield Step(f"Let the owners send again what was saved{what}. Who {read} gets it twice.").to("again")
     yield from (step for step in steps if step.kind == "again" and not are_committed)
+    holders = listed(dict.fromkeys(copy.holder for copy in kept_in))
+    yield Step(f"Start {holders}: what was lost is truncated there, too.")
     yield from (step for step in steps if step.kind == "instead")
 
 
@@ -461,11 +466,13 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
                     " hold what was lost. Copy it before that broker starts.", AUDIT, "DIR", "OLD_LEADER_DIR",
                 )
             )  # fmt: skip
-    if hanging and is_proved(incident.certainty):
+    forked = [there for there in together if there.forks]
+    for there in forked[:EVENTS]:
+        steps += _go_on(tables, there)
+    if (more := len(forked) - EVENTS) > 0:
+        steps.append(Step(f"The same for {many(more, 'more partition')}: each finding has its offset."))
+    if hanging and is_proved(incident.certainty):  # then read_committed groups go on: those to set back are so before
         steps += abort_steps(tables, hanging)
-    for there in together[:SHOWN]:
-        if there.forks:
-            steps += _go_on(tables, there)
     for copy in incident.kept_in[:1] if len(together) == 1 else ():
         steps += _lead_again(tables, together[0], copy)
     return steps

@@ -3,102 +3,94 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables
 from kafkalog.auditing.incidents.incident import EVENTS, SHOWN, Row, Step, TransactionPart, first_of
-from kafkalog.auditing.incidents.open_transactions import OR_COPY_AGAIN, PREPARED, Decided, Open, lists
+from kafkalog.auditing.incidents.open_transactions import COPY_AGAIN, OR_COPY_AGAIN, PREPARED, Decided, Open, lists
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.few_of_many import grouped
+from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import age, iso, listed, many, offset_range, producer_name
+from kafkalog.quantities import iso, listed, many, offset_range, producer_name
 
 __all__ = [
     "CHECK",
     "END",
-    "PRODUCERS",
+    "OLD_BROKERS",
     "SAVE",
     "SAVE_DECIDED",
-    "VERIFY",
     "abort_steps",
     "again_said",
     "ask_steps",
     "asked_of",
-    "describing",
-    "hangs_after",
+    "asking",
     "owing",
-    "timeout_of",
 ]
-
-PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-producers"
-
-_DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
 
 # The plan that ends a hanging transaction, for the screen and for docs/runbook.md. A second run changes nothing: the
 # file of the first line is there, and where no transaction begins the broker refuses the abort.
+SAVE_FIRST: Final = "Save {records} of {who}: this loses nothing."
 SAVE: Final = "Save {records} of {who} {at}: this loses nothing."
 SAVE_DECIDED: Final = "Save {records} of {who} {at}: the abort discards what was committed{may}."
-CHECK: Final = "Check that CurrentTransactionStartOffset of producer {producer} is {first}{idle}; if not, {stop}."
-# What is listed is ended by its own marker. An abort would end it, too: the start offset is still that of the first.
-IDLE: Final = ", and that TopicPartitions of {ids} lacks {place}"
-LISTED: Final = "Check that TopicPartitions of {id} lacks {place}; if not, leave it alone: its marker will come."
-LISTED_SOME: Final = "Check TopicPartitions of {id}: leave alone what it has of {place}, its marker will come."
-END: Final = "End the transaction of {who} in {place}: read_committed consumers then skip {records} {at}."
-END_TOO: Final = (
-    "End that of {who}, if the check above says {first} of producer {producer}: consumers skip {records} {at}."
+CHECK: Final = (
+    "Check that kafka-topics.sh prints nothing (else stop: a coordinator is missing), and that find-hanging lists"
+    " {each}. Leave alone what it does not list: {else}."
 )
-VERIFY: Final = "Verify: the check now says None for what was ended."
+END: Final = (
+    "End the transaction of {who} in {place}: read_committed consumers then skip {records} {at}, and find-hanging lists"
+    " it no more."
+)
 
 # The plan for one that may hang. Its rows have no line that ends it, as most that may hang do not; people see one on
 # screens, after the question (reports/joint_plan.py).
 ASK: Final = (
-    "Ask the broker after {later}. If CurrentTransactionStartOffset of producer {producer} is still {first}, go on."
-    " None, or another: it has ended, stop here."
+    "Ask the broker: kafka-topics.sh must print nothing, else stop: a coordinator is missing. If find-hanging does not"
+    " list {each}, stop, too: {else}."
 )
-ASK_TOO: Final = "Ask the same of producer {producer} in {place}: go on if that is still {first}."
-SAVE_FIRST: Final = "If it hangs, save {records} of {who}: this loses nothing."
+ASK_WHICH: Final = (
+    "Ask the broker: kafka-topics.sh must print nothing, else stop: a coordinator is missing. Do the rest only for what"
+    " find-hanging lists of {each}. Leave alone what it does not list: {else}."
+)
 END_ONLY: Final = (
-    "If it hangs, end it with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed"
+    "End what is listed with kafka-transactions.sh --bootstrap-server HOST:PORT abort {which}: read_committed"
     " consumers then skip {records}."
 )
 END_WHICH: Final = "--topic {topic} --partition {partition} --start-offset {first}"
 
+# What ``find-hanging`` lists is open in its partition, and no coordinator says that it has the partition: no marker
+# comes. Coordinators that are not there say nothing, so without them it lists what they have. Where an id's newer
+# transaction has the partition, too, nothing is listed: the marker of that one ends both, as an abort would.
+_LEADERS: Final = "kafka-topics.sh --bootstrap-server HOST:PORT --describe --unavailable-partitions"
+_FIND: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT find-hanging"
+OLD_BROKERS: Final = " For brokers before 3.0: kafkalog explain hanging."  # as files without metadata may be
+_ELSE: Final = "it has ended, or its coordinator ends it"
+_THERE: Final = {"check": "Check what it lists in {topic}.", "ask": "Ask what it lists in {topic}."}
+
 # Whether what was saved has to be sent again: whoever wrote it counts on what its coordinator committed.
 _AGAIN: Final = {
-    "yes": (
-        "Let the owner of {who} send {the records} again, from the saved file: {because}. Who reads uncommitted gets"
-        " {them} twice."
-    ),
-    "no": "Do not send {the records} of {who} again: {because}.",
-    "if-missed": "Send {the records} of {who} again only if its owner misses {them}: {because}.",
-    "if-committed": (
-        "Ask the owner of {who} whether {because} committed; if so, send {the records} again: it does not have {them}."
-    ),
-    "ask": "Ask the owner of {who} whether to send {the records} again: {because}.",
-    "ask-writers": "Ask who writes to {topic} whether to send {the records} of {who} again: {because}.",
+    "yes": "yes, from its saved file: {because}. Who reads uncommitted gets {them} twice",
+    "no": "no, {because}",
+    "if-missed": "ask its owner: {because}",
+    "if-committed": "yes, if {because} committed: ask its owner",
+    "ask": "ask its owner ({because})",
+    "ask-writers": "ask who writes to {topic}",
 }
-_AGAIN_OF_SEVERAL: Final = {
-    "yes": (
-        "Let the owners send again, from the saved file, {each}: {because}. Who reads uncommitted gets them twice."
-    ),
-    "no": "Do not send again {each}: {because}.",
-    "ask": "Ask the owners whether to send again {each}: {because}.",
-    "ask-writers": "Ask those who write there whether to send again {each}: {because}.",
-}
+_OF_SEVERAL: Final = {
+    "no": "no, {because}", "ask": "ask their owners ({because})", "ask-writers": "ask who writes to {topic}",
+    "if-missed": "ask their owners, as they belong to no transaction of theirs",
+}  # fmt: skip
 _COMMITTED: Final = "{they} committed"
 _MAYBE: Final = "{they} most likely committed"
-_WITHOUT: Final = "it committed at {time}, without this partition"
-_ABORTED: Final = "it aborted all its transactions of that time, the first at {time}"
-_ABORTED_THEM: Final = "it aborted their transaction at {time}"
+_WITHOUT: Final = "its transaction was committed at {time}, without this partition"
+_ABORTED: Final = "it aborted every transaction they could belong to, the first at {time}"
+_ABORTED_THEM: Final = "their transaction was aborted at {time}"
 _DISCARDED: Final = "{they} to be aborted"
-_LEFT: Final = "{it} came after its last {decision}, of {time}"
-_STAYED_OPEN: Final = "its transaction that began at {time}"
+_LEFT: Final = "{it} came after its {decision} of {time}"
+_STAYED_OPEN: Final = "its transaction that began at {time}, open here,"
 _UNKNOWN: Final = "no file says"
 _NO_OWNER: Final = "no file says whose {it} {are}"
-
-
-_LONGEST_MS: Final = 900_000  # transaction.max.timeout.ms by default
-_MORE_MS: Final = 60_000  # in which a coordinator ends what has timed out, and clocks may differ
 
 
 def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False) -> list[Step]:
@@ -106,87 +98,89 @@ def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False
 
     They are the incident's only records if they are `alone`.
     """
-    steps: list[Step] = []
-    is_one = alone and len(every) == 1
-    for some in grouped(every[:EVENTS], lambda one: (one.place, one.is_proved)).values():
-        if not some[0].is_proved:
-            steps += (Step(END.format(**_facts(tables, one)[0])) for one in some)
-        else:
-            steps += _ending(tables, some, alone=is_one, stop="stop" if is_one else "leave it")
-    if len(every) > EVENTS:
-        steps.append(Step(f"{len(every) - EVENTS} more: each finding has its command in the column remedy.", None))
     proved = [one for one in every[:EVENTS] if one.is_proved]
-    if proved:
-        steps.append(Step(VERIFY).to("verify"))
-    return [*steps, *_again(tables, proved, "" if alone else "If that was ended, ")]
+    saves, ends = [], []
+    for one in proved:
+        row, (facts, of_place) = one.row, _facts(one)
+        text = SAVE_DECIDED if one.is_committed else SAVE
+        if not one.is_aborted and row["records"]:
+            saves.append(_saving(one, text, is_all=alone and len(every) == 1))
+        ends.append(Step.running(END.format(**facts), ABORT, *of_place, ("--start-offset", row["first_offset"])))
+    steps = [*saves, *_asking(tables, proved, "check"), *(end.to("end") for end in ends)]
+    if more := len(every) - len(proved):
+        steps.append(Step(f"{more} more: each finding has its command in the column remedy.", None))
+    return [*steps, *_again(tables, proved, "" if alone else ", if that was ended")]
 
 
-def _ending(tables: ClusterTables, some: Sequence[Open], *, alone: bool, stop: str) -> Iterator[Step]:
-    """Yield the steps for hanging transactions of a partition, whose producers one line shows."""
-    saves: list[Step] = []
-    checks: list[Step] = []
-    ends: list[Step] = []
-    for one in some:
-        facts, of_place = _facts(tables, one)
-        row = one.row
-        which = (
-            *of_place, ("--producer-id", row["producer_id"]),
-            ("--offset", f"{row['first_offset']}..{row['last_offset']}"),
-        )  # fmt: skip
-        text = (SAVE_DECIDED if one.is_committed else SAVE).format(**facts)
-        if alone and not one.is_aborted and row["records"]:
-            saves.append(Step.saving(text))
-        elif not one.is_aborted and row["records"]:
-            saves.append(Step.saving(text, *which, place=(row["topic"], row["partition"], row["first_offset"])))
-        if not checks:
-            ids = dict.fromkeys(filter(None, map(_described, some)))
-            idle = IDLE.format(ids=listed(ids, len(ids)), place=one.place) if ids else ""
-            check = CHECK.format(**facts, stop=stop, idle=idle)
-            checks.append(Step.running(check, PRODUCERS, *of_place).to("check"))
-            checks += (describing(LISTED.format(id=name, place=one.place), name).to("look") for name in ids)
-        end = (END_TOO if ends else END).format(**facts)
-        ends.append(Step.running(end, ABORT, *of_place, ("--start-offset", row["first_offset"])).to("end"))
-    yield from (*saves, *checks, *ends)
+def _saving(one: Open, words: str, *, is_all: bool) -> Step:
+    """Return the step that saves a transaction's records in its partition, in a file of their own."""
+    row, (facts, of_place) = one.row, _facts(one)
+    span = f"{row['first_offset']}..{row['last_offset']}"
+    which = () if is_all else (*of_place, ("--producer-id", row["producer_id"]), ("--offset", span))
+    place = () if is_all else (row["topic"], row["partition"], row["first_offset"])
+    return Step.saving(words.format(**facts), *which, place=place)
 
 
 def asked_of(tables: ClusterTables, every: Sequence[Open]) -> list[Open]:
-    """Return the first of some transactions, in the order of an incident's parts: those that brokers are asked about.
+    """Return the first of some transactions, in the order of an incident's parts: those that may be ended.
 
-    One of two-phase commit is only if there is no other: no time ends it.
+    One of two-phase commit may not: its owner ends it.
     """
     ordered = sorted(every, key=lambda one: first_of(one.part))
-    timed = [one for one in ordered if hangs_after(tables, one) is not None]
-    return (timed or ordered)[:SHOWN]
+    return [one for one in ordered if not _is_two_phase(tables, one)][:SHOWN]
 
 
 def ask_steps(tables: ClusterTables, every: list[Open]) -> list[Step]:
     """Return how to ask the brokers whether transactions hang, which files cannot decide, and what to do if they do."""
-    steps: list[Step] = []
     asked = asked_of(tables, every)
-    latest = max(asked, key=lambda one: hangs_after(tables, one) or 0)
-    for one in asked:
-        facts, of_place = _facts(tables, one)
-        text = (ASK_TOO if steps else ASK).format(**{**facts, "later": _later(tables, latest)})
-        steps.append(Step.running(text, PRODUCERS, *of_place).to("ask"))
-    prepared = [one for one in every if hangs_after(tables, one) is None and one not in asked]
+    prepared = [one for one in every if _is_two_phase(tables, one)]
+    steps = [*_asking(tables, asked, "ask")] if asked else [COPY_AGAIN]
     if prepared:
         whose = listed(dict.fromkeys(one.who for one in prepared))
         steps.append(Step(f"Leave to their owners what is of two-phase commit: {whose}."))
     if more := len(every) - len(asked) - len(prepared):
         steps.append(Step(f"{more} more may hang: ask about each in the same way."))
-    steps.append(OR_COPY_AGAIN)
     if ends := [one for one in asked if one.row["records"]]:
         records = many(sum(one.row["records"] for one in ends), "record")
-        who = listed(dict.fromkeys(one.who for one in ends))
-        which = " or ".join(END_WHICH.format(**_facts(tables, one)[0]) for one in ends)
-        steps.append(Step.saving(SAVE_FIRST.format(records=records, who=who)))
-        steps += _listed(ends)
+        which = " or ".join(END_WHICH.format(**_facts(one)[0]) for one in ends)
+        steps += (_saving(one, SAVE_FIRST, is_all=len(every) == 1) for one in ends)
         steps.append(Step(END_ONLY.format(which=which, records=records)).to("end"))
-        steps += [Step(VERIFY).to("verify"), *_again(tables, ends)]
-    return steps
+        steps += _again(tables, ends, ", if it was ended")
+    return [*steps, OR_COPY_AGAIN] if asked else steps
 
 
-def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[tuple[str, object], tuple[str, object]]]:
+def _asking(tables: ClusterTables, every: Sequence[Open], kind: str) -> Iterator[Step]:
+    is_old = not any(tables.leadership.get(one.place) for one in every)
+    return asking([one.part.row() for one in every], kind, is_old=is_old)
+
+
+def asking(parts: Sequence[Mapping[str, Any]], kind: str, *, is_old: bool) -> Iterator[Step]:
+    """Yield how to ask whether transactions hang, parts of incidents: whether the answer counts, and topic by topic.
+
+    ``find-hanging`` takes one partition of a topic or all. It is to look at what was last written more than a minute
+    ago, instead of a quarter of an hour. Brokers of a release that `is_old` may not know it.
+    """
+    words = CHECK if kind == "check" else ASK if len(parts) == 1 else ASK_WHICH
+    if parts:
+        text = words.format_map({"each": _numbers(parts), "else": _ELSE}) + OLD_BROKERS * is_old
+        yield Step.running(text, _LEADERS, ("--topic", STATE_TOPIC)).to(kind)
+    for topic, some in grouped(parts, lambda part: part["topic"]).items():
+        places = dict.fromkeys(part["partition"] for part in some)
+        of_one = [("--partition", *places)] if len(places) == 1 else []
+        options = ("--topic", topic), *of_one, ("--max-transaction-timeout", 1)
+        yield Step.running(_THERE[kind].format(topic=topic), _FIND, *options).to(f"{kind}-too")
+
+
+def _numbers(parts: Sequence[Mapping[str, Any]]) -> str:
+    """Say at which StartOffset transactions begin in each partition, in the order of the lines that ask for them."""
+    by_topic = chain.from_iterable(grouped(parts, lambda part: part["topic"]).values())
+    places = grouped(by_topic, lambda part: f"{part['topic']}-{part['partition']}")
+    firsts = ([str(part["first_offset"]) for part in some] for some in places.values())
+    each = [f"{' and '.join(dict.fromkeys(some))} in {place}" for place, some in zip(places, firsts, strict=True)]
+    return f"StartOffset {listed(each, len(each))}"
+
+
+def _facts(one: Open) -> tuple[dict[str, object], tuple[tuple[str, object], tuple[str, object]]]:
     """Return what the steps say of a transaction, and the options that name its partition."""
     row = one.row
     at = offset_range(row["first_offset"], row["last_offset"])
@@ -195,74 +189,16 @@ def _facts(tables: ClusterTables, one: Open) -> tuple[dict[str, object], tuple[t
     facts = {
         "records": many(row["records"] or 0, "record"), "who": one.who, "place": one.place,
         "at": f"{'among' if is_between else 'at'} {at}", "may": one.decided.may,
-        "producer": row["producer_id"], "first": row["first_offset"], "topic": row["topic"],
-        "partition": row["partition"], "later": _later(tables, one),
+        "first": row["first_offset"], "topic": row["topic"], "partition": row["partition"],
     }  # fmt: skip
     return facts, (("--topic", row["topic"]), ("--partition", row["partition"]))
 
 
-def _listed(every: Sequence[Open]) -> list[Step]:
-    """Return how to ask the coordinator whether the newest transaction of an id has a partition in its list.
-
-    Then its marker ends what is open there, older data, too. A partition is in the list until it has the marker.
-    """
-    by_id = grouped(every, _described)
-    steps = []
-    for name, some in by_id.items():
-        places = dict.fromkeys(str(one.place) for one in some)
-        if name is not None:
-            words = LISTED if len(places) == 1 else LISTED_SOME
-            steps.append(describing(words.format(id=name, place=listed(places, len(places))), name).to("look"))
-    return steps
-
-
-def _described(one: Open) -> str | None:
-    """Return the id of which `describe` says whether a marker comes; of a forgotten or a new producer's none does."""
-    name: str | None = one.row["transactional_id"]
-    return None if one.row["cause"] in ("id-expired", "producer-replaced") else name
-
-
-def describing(text: str, transactional_id: str) -> Step:
-    """Return a step that asks the coordinator about a transactional id."""
-    return Step.running(text, _DESCRIBE, ("--transactional-id", transactional_id))
-
-
-def timeout_of(tables: ClusterTables, one: Open) -> int | None:
-    """Return the timeout (ms) of a transaction, 0 for one that is decided, None where no record has it."""
-    return 0 if _is_decided(one) else _timeout(tables, one) or None
-
-
-def hangs_after(tables: ClusterTables, one: Open) -> int | None:
-    """Return the time (ms) from which on a transaction that the broker still has does not end by itself.
-
-    It began before the files end, and then its timeout counts. A decided one has its marker at once; of another that no
-    record names, the longest timeout counts. One of two-phase commit has none.
-    """
-    timeout = timeout_of(tables, one)
-    timeout = _LONGEST_MS if timeout is None else timeout
-    if timeout == NO_TIMEOUT:
-        return None
-    return (max(tables.now, 0) + timeout + _MORE_MS) // 1000 * 1000 + 1000
-
-
-def _later(tables: ClusterTables, one: Open) -> str:
-    """Say from when on it hangs, and why then."""
-    time, timeout = hangs_after(tables, one), _timeout(tables, one)
-    if time is None:
-        return "its owner has ended it"
-    if _is_decided(one):
-        return f"{iso(time)} (a marker comes within a minute)"
-    longest = f"its timeout of {age(timeout)}" if timeout else "15 min, the longest timeout by default"
-    return f"{iso(time)} (where the files end, {longest} and a minute more)"
-
-
-def _is_decided(one: Open) -> bool:  # a decision of the transaction before says nothing of this one
-    return one.is_committed or one.is_aborted
-
-
-def _timeout(tables: ClusterTables, one: Open) -> int:
-    """Return the longest timeout (ms) that an id's records have, 0 if none has one."""
-    return max((step["timeout_ms"] or 0 for step in tables.steps.get(one.row["transactional_id"] or "", ())), default=0)
+def _is_two_phase(tables: ClusterTables, one: Open) -> bool:
+    """Say whether only its owner may end a transaction: the id's records have no timeout, and it is not decided."""
+    steps = tables.steps.get(one.row["transactional_id"] or "", ())
+    is_decided = one.is_committed or one.is_aborted  # the decision of the one before says nothing of this one
+    return not is_decided and any(step["timeout_ms"] == NO_TIMEOUT for step in steps)
 
 
 def owing(tables: ClusterTables, one: Open) -> TransactionPart:
@@ -274,10 +210,10 @@ def owing(tables: ClusterTables, one: Open) -> TransactionPart:
     return one.part._replace(write_again=word, because=words.format(**it, **facts))
 
 
-def _again(tables: ClusterTables, every: Sequence[Open], before: str = "") -> Iterator[Step]:
+def _again(tables: ClusterTables, every: Sequence[Open], given: str = "") -> Iterator[Step]:
     parts = [owing(tables, one).row() for one in every if one.row["records"]]
-    for text in again_said(parts, in_brief=len(parts) > SHOWN):
-        yield Step(f"{before}{text[0].lower()}{text[1:]}" if before else text).to("again")
+    for text in again_said(parts):
+        yield Step(f"Send again{given}? {text}.").to("again")
 
 
 def again_said(parts: Sequence[Mapping[str, Any]], *, in_brief: bool = False) -> Iterator[str]:
@@ -287,16 +223,21 @@ def again_said(parts: Sequence[Mapping[str, Any]], *, in_brief: bool = False) ->
     """
     known = [part for part in parts if part.get("write_again") is not None and part["records"]]
     same = grouped(known, lambda part: (part["write_again"], part["because"], _whose(part), _there(part)))
-    for (word, because), some in grouped(same.items(), lambda it: it[0][:2]).items():
-        said = [(who, topic, sum(part["records"] for part in every)) for (*_, who, topic), every in some]
-        if len(said) > 1 and in_brief and word in _AGAIN_OF_SEVERAL:
-            (who, _, records), *others = said
-            each = [f"the {many(records, 'record')} of {who}", *(f"{number} of {name}" for name, _, number in others)]
-            yield _AGAIN_OF_SEVERAL[word].format(each=listed(each, len(each)), because=because)
+    alike = grouped(
+        same.items(), lambda it: (it[0][0], None if in_brief and it[0][0] == "if-missed" else it[0][1], it[0][3])
+    )
+    for (word, _, _), some in alike.items():
+        said = [
+            (because, who, topic, sum(part["records"] for part in every)) for (_, because, who, topic), every in some
+        ]
+        if len(said) > 1 and in_brief and word in _OF_SEVERAL:
+            whose = listed([f"{who} ({many(records, 'record')})" for _, who, _, records in said], len(said))
+            yield f"{whose}: {_OF_SEVERAL[word].format(because=said[0][0], topic=said[0][2])}"
             continue
-        for who, topic, records in said:
-            facts = {"who": who, "because": because, "topic": topic, "the records": f"the {many(records, 'record')}"}
-            yield _AGAIN[word].format_map({**facts, "them": "it" if records == 1 else "them"})
+        for because, who, topic, records in said:
+            them = "it" if records == 1 else "them"
+            answer = _AGAIN[word].format(because=because, topic=topic, them=them)
+            yield f"{who} ({many(records, 'record')}): {answer}"
 
 
 def _whose(part: Mapping[str, Any]) -> str:

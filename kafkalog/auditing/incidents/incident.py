@@ -213,8 +213,6 @@ class TransactionPart(NamedTuple):
     producer_id: int
     records: int | None
     fate: str
-    hangs_after_ms: int | None = None
-    timeout_ms: int | None = None
     write_again: str | None = None
     because: str | None = None
 

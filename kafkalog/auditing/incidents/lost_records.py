@@ -545,8 +545,8 @@ def _ask_how_ended(row: Row, places: Ranges) -> Step:
     if row["state"] != "committed":
         own, then = "committed", f"write {them} again: who had read {them}, or reads uncommitted, gets {them} twice"
     return Step.saving(
-        f"Save {offset_range(row['first_offset'], last)}, and ask the owner of {_who(row)} whether {they} {own};"
-        f" if so, {then}.",
+        f"If they are gone, save {offset_range(row['first_offset'], last)}; if {_who(row)} says that {they} {own},"
+        f" {then}.",
         ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
         ("--offset", f"{row['first_offset']}..{last}"),
         place=(row["topic"], row["partition"], row["first_offset"]),
@@ -609,17 +609,20 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
         return [_fetch_again(tables, loss) for loss in together[:EVENTS]]
     if first.cause == _NEVER:  # no replica has them
         return [Step(CATALOGUE[first.findings[0]["code"]].next)]
-    steps = []
+    steps: list[Step] = []
     if first.cause in _DOWN:
-        steps += [_look_first(tables, loss) for loss in together[:SHOWN] if _may_be_elsewhere(tables, loss)]
+        for loss in together[:SHOWN]:
+            steps += _look_first(tables, loss) if _may_be_elsewhere(tables, loss) else ()
+        then, now = ("If neither has them, stop", "if it runs") if steps else ("Stop", "now, if it runs")
         text = (
-            f"If {'they are not, and ' * bool(steps)}{_broker(tables, first)} runs, stop it now, an outage of all that"
-            f" it leads, and leave it down: it {_DOWN[first.cause]}, and each produce takes a lost offset. Copy its"
-            " directory: it may have what these files lack."
+            f"{then} {_broker(tables, first)} {now}, an outage of all that it leads, and leave it down: it"
+            f" {_DOWN[first.cause]}, and each produce takes a lost offset. Copy its directory: it may have what these"
+            " files lack."
         )
         steps.append(Step(text))
     elif first.cause == "missing-offsets" and is_proved(incident.certainty):
-        steps += [_look_first(tables, loss) for loss in together[:SHOWN] if _may_be_elsewhere(tables, loss)]
+        for loss in together[:SHOWN]:
+            steps += _look_first(tables, loss) if _may_be_elsewhere(tables, loss) else ()
     for copy in incident.kept_in[:EVENTS]:
         has = offset_range(copy.first_offset, copy.last_offset)
         text = f"Copy the partition from {copy.holder}, which has {has} whole."
@@ -638,7 +641,9 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
             steps += after_damage(tables, first.place, first.places, first.seen)
     elif first.cause in _DOWN:
         if len(together) == 1 and not first.elsewhere and not incident.kept_in:
-            steps.append(Step("Start the broker once the files are in place, or once you have given the records up."))
+            names = listed(_names(tables, _by_sequences(tables, first)))
+            then = f": {names} can send them again" * bool(names)
+            steps.append(Step(f"Start the broker once the files are in place, or once you give the records up{then}."))
             if first.cause == "log-missing":
                 steps += without_log(tables, first.place)
             elif first.places:
@@ -656,13 +661,20 @@ def _may_be_elsewhere(tables: ClusterTables, loss: Loss) -> bool:
     return bool(loss.places) and not tables.groups.is_of_stopped_broker(loss.seen[0])
 
 
-def _look_first(tables: ClusterTables, loss: Loss) -> Step:
-    """Return where a file may be that a copy lacks: a broker that runs meanwhile rolls and deletes segments."""
-    at = _ranges_of(loss.places).lower()
+def _look_first(tables: ClusterTables, loss: Loss) -> Iterator[Step]:
+    """Yield where a file may be that a copy lacks: a broker that runs meanwhile rolls and deletes segments.
+
+    What was deleted below a broker it serves from its open files until it stops (seen with 4.3.1 and 3.9.1).
+    """
+    at, broker = _ranges_of(loss.places).lower(), _broker(tables, loss)
     when = "at once" if loss.cause in _DOWN else "first"  # before a stop, which more than a look interrupts
-    return Step(
-        f"Look {when} on the disk of {_broker(tables, loss)} (here {loss.seen[0]}): a copy made while it ran may lack a"
-        f" file. If segments with {at} are there, they are not lost: copy again."
+    yield Step(
+        f"Look {when} on the disk of {broker} (here {loss.seen[0]}): a copy made while it ran may lack a file. If"
+        f" segments with {at} are there, they are not lost: copy again."
+    ).to(LOOK_FIRST)
+    yield Step(
+        f"Else look among its open files before {broker} stops: where ls -l /proc/PID/fd shows a .log of {loss.place}"
+        " (deleted), cp /proc/PID/fd/NUMBER FILE saves it whole."
     ).to(LOOK_FIRST)
 
 

@@ -196,7 +196,7 @@ COPY_AGAIN: Final = Step.running(
 )
 
 OR_COPY_AGAIN: Final = Step(
-    "Or audit another copy, from a volume snapshot or a broker that can be stopped.", kind="instead"
+    "Another copy may tell it, too: from a volume snapshot, or a broker that can be stopped.", kind="instead"
 )
 
 COLLECT_AGAIN: Final = Step("Collect again with a later --offset or --until, or without: the bundle was cut there.")

@@ -102,7 +102,11 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     start = "" if leader is None else f": start broker {leader}, which led {them}"
     if directory is not None:
         start = f": make room on the disk of {directory} or replace it, then restart the broker, which reads it again"
-    nothing = "" if leader is None or directory is not None else "; that loses nothing"
+    alone = any(row["code"] == _FORKS and tables.node_of(row["log"]) == str(leader) for row in tables.findings)
+    is_away = any(row["code"] == _AWAY for row in tables.findings)  # where the logs may be is a disk that is not here
+    nothing = "" if leader is None or directory is not None or is_away else "; that loses nothing"
+    if alone:
+        nothing = f", only once all is saved that it alone has: its start truncates that, see Keep broker {leader} down"
     incident.steps = [Step(f"Give {them} a leader{start}{nothing}.")]
     if needed is not None:
         incident.steps.insert(0, Step.running(f"Read {needed} together with these.", *OTHER_BROKERS))
@@ -116,6 +120,10 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     return incident
 
 
+_FORKS: Final = "replicas-fork"  # of the log that has what the others have not
+_AWAY: Final = "directory-absent"
+
+
 def without_broker(tables: ClusterTables, places: Sequence[TopicPartition], leader: int) -> Iterator[Step]:
     """Yield how to go on without the broker that led partitions, and what that gives up by the replicas given."""
     alone = [place for place in places if is_alone(tables, place)]
@@ -125,8 +133,8 @@ def without_broker(tables: ClusterTables, places: Sequence[TopicPartition], lead
         ends = ((TopicPartition.of(row), int(row["log_end_offset"])) for row in here)
         reach = listed(f"offset {end - 1} of {place}" if end else f"nothing of {place}" for place, end in ends)
         yield Step(
-            f"If broker {leader} is lost for good: a new one with node.id {leader}, started from a copy of all its log"
-            f" directories, leads {them} again, up to {reach}. Without a copy {lost} lost."
+            f"If broker {leader} is lost for good: a new one with node.id {leader}, started from these files or a newer"
+            f" copy of all its log directories, leads {them} again, here up to {reach}. Without a copy {lost} lost."
         )
     elif alone:
         lost = listed(map(str, alone))

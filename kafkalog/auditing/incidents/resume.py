@@ -17,6 +17,7 @@ from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import iso, listed, listed_of, many, offset_range, producer_name
 
 __all__ = [
+    "GROUPS",
     "PLACES",
     "after_cut",
     "after_damage",
@@ -28,10 +29,11 @@ __all__ = [
     "written",
 ]
 
+GROUPS: Final = "groups"  # the kind of a step about groups that no file names
 _GROUPS: Final = 5  # that have a line of their own
 PLACES: Final = 10  # damaged places of a log that are named
 _TRANSACTIONS: Final = 3
-_STOP: Final = "Stop its consumers before: Kafka resets no group that is in use."
+_STOP: Final = "Stop its consumers before."  # Kafka resets no group that is in use
 _GIVEN_UP: Final = "Once the records are given up"
 _UNKNOWN: Final = "GROUP"  # as a user replaces it
 
@@ -140,12 +142,13 @@ def after_fork(
                    " history: those that did before the election go back, too.")  # fmt: skip
     again = ""
     if log_end is not None and log_end > first:
-        again = f" It gets at most {many(log_end - first, 'new offset')} twice."
-    yield _reset(
-        f"No file names {'the other ' if read else 'the '}groups that had read past {first}. Stop each and set it back"
-        f" to {first}, or it may miss what is written from {first} on.{again}",
-        place, first,
-    )  # fmt: skip
+        again = f" One that has read on since gets {many(log_end - first, 'offset')} twice."
+    yield Step.running(
+        f"Stop the {'other ' * bool(read)}groups above {first} (--describe lists them), and set each back to"
+        f" {first}, or it may miss what is written from {first} on.{again}",
+        "kafka-consumer-groups.sh --bootstrap-server HOST:PORT", ("--describe",), ("--all-groups",),
+    ).to(GROUPS)  # fmt: skip
+    yield _reset(f"Set each back to {first}.", place, first).to(f"{GROUPS}-too")
 
 
 def _is_old(group: GroupAt, epoch: int | None, log_end: int | None) -> bool:

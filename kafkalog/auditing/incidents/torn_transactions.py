@@ -45,9 +45,9 @@ _WORDS: Final = {
         "They get all records.",
         (
             Step.saving("Save {too} of {whose}, which read_committed consumers miss: this loses nothing."),
+            Step("Find out who sent the foreign marker.{hand}"),
             Step("Let their owner send them again, from that file: no command commits what was aborted. Who reads"
                  " uncommitted gets them twice.", kind="again"),
-            Step("Find out who sent the foreign marker.{hand}"),
         ),
     ),
     "foreign-marker": Words(
@@ -57,8 +57,8 @@ _WORDS: Final = {
         "They get all records.",
         (
             Step.saving("Save {too} of {whose}, which read_committed consumers got: this loses nothing."),
-            Step("Undo them downstream, where consumers have used them: no command takes them back."),
             Step("Find out who sent the foreign marker.{hand}"),
+            Step("Undo them downstream, where consumers have used them: no command takes them back."),
         ),
     ),
     "late-data": Words(
@@ -133,7 +133,7 @@ def _whose_hand(incident: Incident, foreign: Sequence[_Marker]) -> str:
     said = ""
     if len(near) > 1:
         harmless = sum(not one.changed for one in near)
-        what = f", {harmless} of which undid no commit" if harmless else ""
+        what = f", {harmless} of which undid no commit (aborted by hand)" if harmless else ""
         within = age(near[-1].time - near[0].time)
         said = f" {len(near)} such markers came within {within}{what}: most likely one hand sent them."
     if any(one.commits for one in near) or incident.cause == "foreign-marker":

@@ -212,8 +212,21 @@ def _join_stopped(by_word: dict[str, list[Row]], incidents: Sequence[Row]) -> No
 
 
 def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return incidents in the order of the verdict's words, errors first; equal ones as they are."""
-    return sorted(rows, key=lambda row: (_SEVERITIES.index(row["severity"]), WORDS.index(_word(row))))
+    """Return incidents in the order of the verdict's words, errors first, those that are alike one after the other.
+
+    What stops consumers at an earlier offset is first: in one partition they do not go on before that is ended.
+    """
+
+    def order(row: Mapping[str, Any]) -> tuple[int, int, int]:
+        offset = row["first_offset"] or 0
+        is_stopped = row["kind"] == "consumers-stopped"
+        return _SEVERITIES.index(row["severity"]), WORDS.index(_word(row)), offset if is_stopped else 0
+
+    alike: dict[tuple[str, ...], int] = {}
+    every = sorted(rows, key=order)
+    ranks = [alike.setdefault((row["kind"], row["cause"], row["certainty"]), len(alike)) for row in every]
+    ranked = sorted(zip(every, ranks, strict=True), key=lambda one: (*order(one[0])[:2], one[1]))
+    return [row for row, _ in ranked]
 
 
 _NUMBERS: Final = re.compile("([0-9]{1,8})(?:-([0-9]{1,8}))?")
@@ -431,7 +444,9 @@ def _damaged(rows: Sequence[Row]) -> str:
         said = what.get(kind, kind.replace("-", " "))
         if kind == "wrong-fate" and (late := sum(row["records"] or 0 for row in some)):
             was = "was" if late == 1 else "were"
-            ended = f"{number_of(late, 'late record')} {was} ended by the marker of a later transaction"
+            firsts = {str((row["consumers"] or {}).get("read_committed", "")).partition(" them")[0] for row in some}
+            fate = _LATE.get(firsts.pop(), "ended") if len(firsts) == 1 else "ended"
+            ended = f"{number_of(late, 'late record')} {was} {fate} by the marker of a later transaction"
             parts.append(f"{ended}{where}{_when(some, 'at')}: that blocks nobody, and can wait until morning")
             continue
         if kind == "transaction-torn":
@@ -526,19 +541,21 @@ def _asked(rows: Sequence[Row], ends: int | None) -> str:
     if early:
         missing.append(f"{number_of(early, 'decided transaction')} {'has' if early == 1 else 'have'} no marker")
     if number > early:
-        missing.append(
-            f"{number_of(number - early, 'undecided transaction')} {'has' if number - early == 1 else 'have'} no end"
-        )
+        missing.append(f"{number_of(number - early, 'transaction')} {'has' if number - early == 1 else 'have'} no end")
     said = [f"{' and '.join(missing)} in this copy{_lateness(decided, ends)}"] if missing else []
     said += may_wait([row for row in rows if row["kind"] != "copy-skewed"])
     how = "whether it came" if number == early == 1 else f"how {'it' if number == 1 else 'they'} ended"
     return f"{'; '.join(said)}: ask the broker {how if len(said) == len(missing[:1]) else 'about them'}" if said else ""
 
 
+_LATE: Final = {"They get": "committed", "They skip": "aborted"}  # by what consumers do with late records
+
+
 def _lateness(rows: Sequence[Row], ends: int | None) -> str:
-    """Say how long after the first decision the files end, if no marker takes so long."""
+    """Say how long after the first decision the files end, and what it means if no marker takes so long."""
     left = (ends or 0) - min((row["since_ms"] for row in rows if row["since_ms"] is not None), default=ends or 0)
-    return f", {age(left)} before the files end: either the copy took so long, or it hangs" if left >= LATE_MS else ""
+    late = ": either the copy took so long, or it hangs" if left >= LATE_MS else ""
+    return f", {age(left)} before the files end{late}" if left > 0 else ""
 
 
 def may_wait(incidents: Sequence[Row]) -> list[str]:

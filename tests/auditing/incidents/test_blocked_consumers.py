@@ -7,7 +7,7 @@ import pytest
 import kafkalog
 from official import COPIES, FIXTURES
 
-UNKNOWN = "Not certain: a record of __transaction_state that names it may have come after this copy."
+UNKNOWN = "by these files no partition of __transaction_state names its producer, but a record of __transaction_state that names it may have come after this copy."
 
 
 def titles(case: str) -> dict[str, str]:
@@ -25,9 +25,15 @@ def test_why_one_is_certain_and_another_is_not() -> None:
     """The copy of the state partition of the first goes on after its records, that of the others does not."""
     found = titles("remedy-tv0-1-rem-tv0")
 
-    assert "Not certain" not in found["id-1"]
-    assert " Not certain: __transaction_state-2 ends at 2026-11-21T22:58:35.313Z here. " in found["id-0"]
-    assert " Not certain: __transaction_state-0 ends at 2026-11-21T22:58:37.646Z here. " in found["id-2"]
+    assert "by these files" not in found["id-1"]
+    assert (
+        ", but __transaction_state-2 ends at 2026-11-21T22:58:35.313Z here, and later records may say more. "
+        in found["id-0"]
+    )
+    assert (
+        ", but __transaction_state-0 ends at 2026-11-21T22:58:37.646Z here, and later records may say more. "
+        in found["id-2"]
+    )
     assert UNKNOWN in found["producer 4"]
 
 

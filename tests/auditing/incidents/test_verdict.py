@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafkalog.auditing.incidents import WORDS, Verdict, answered, verdict_of
+from kafkalog.auditing.incidents import WORDS, Verdict, answered, verdict_of, worst_first
 from kafkalog.exit_status import Exit
 from kafkalog.severity import Severity
 
@@ -144,10 +144,10 @@ def test_one_holds_and_several_hold() -> None:
     ("incidents", "asked"),
     [
         ([EARLY], "1 decided transaction has no marker in this copy: ask the broker whether it came"),
-        ([LEFT_OPEN], "1 undecided transaction has no end in this copy: ask the broker how it ended"),
+        ([LEFT_OPEN], "1 transaction has no end in this copy: ask the broker how it ended"),
         (
             [EARLY, EARLY, LEFT_OPEN],
-            "2 decided transactions have no marker and 1 undecided transaction has no end in this copy: ask the broker"
+            "2 decided transactions have no marker and 1 transaction has no end in this copy: ask the broker"
             " how they ended",
         ),
         (
@@ -194,3 +194,13 @@ def test_what_only_may_block_is_suspicious() -> None:
     assert of(may).headline.endswith(": ask the broker.")
     assert of(may, does).words == "BLOCKED"
     assert "2 more may" in of(may, does).sentence
+
+
+def test_what_is_alike_is_one_after_the_other() -> None:
+    """So the numbers of a list that folds these are those of the incidents; the first by its offset."""
+    rows = [
+        {"id": name, "kind": "consumers-stopped", "cause": cause, "certainty": "proved", "severity": "error",
+         "first_offset": offset}
+        for name, cause, offset in (("a", "data-after-marker", 5), ("b", "id-expired", 1), ("c", "data-after-marker", 0))
+    ]  # fmt: skip
+    assert [row["id"] for row in worst_first(rows)] == ["c", "a", "b"]

@@ -37,6 +37,7 @@ SAYS: Final = {
     "two-prepare-aborts": ("1 timed out", "^   timed out +cg "),
     "txn-index-of-followers": ("^OK",),
     "unclean-election-idle": (
+        "start broker 2, which led it, only once all is saved that it alone has: its start truncates that",
         r"^ *\d+ ERROR  Broker 3 became leader of u2-0 out of sync at 2026-11-23T04:28:38.009Z: offsets 6-16",
         "records-lost, unclean-election",
         "its start truncates offsets",

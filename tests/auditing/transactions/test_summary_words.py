@@ -17,7 +17,7 @@ def test_what_consumers_wait_for_is_in_an_ok() -> None:
 
     assert ended.status == 0
     assert ended.text.splitlines()[0] == (
-        "OK  11 transactions: 8 committed, 2 aborted, 1 undecided; 1 undecided transaction may hold back read_committed"
+        "OK  11 transactions: 8 committed, 2 aborted, 1 of unknown end; 1 undecided transaction may hold back read_committed"
         " consumers of orders-ledger.27-0."
     )
 

@@ -154,10 +154,10 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
     assert hanging(tmp_path, *steps) == [("hanging", "marker-missing", "tx-1")]
     (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if one["cause"] == "marker-missing")
     assert "save its records first" in row["title"]
-    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "look", "end", "verify", "again"]
+    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "check-too", "end", "again"]
     assert (
         row["next_steps"][-1]["text"]
-        == "Let the owner of tx-1 send the 1 record again, from the saved file: it was committed. Who reads uncommitted gets it twice."
+        == "Send again? tx-1 (1 record): yes, from its saved file: it was committed. Who reads uncommitted gets it twice."
     )
 
 
@@ -170,11 +170,11 @@ def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Pat
     assert [step["kind"] for step in row["next_steps"]] == [
         "save",
         "check",
+        "check-too",
         "end",
-        "verify",
         "again",
-    ]  # the id is not found
-    assert row["next_steps"][-1]["text"].endswith("it was most likely committed.")
+    ]
+    assert row["next_steps"][-1]["text"].endswith("(it was most likely committed).")
 
 
 def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> None:
@@ -192,11 +192,11 @@ def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> 
     assert [step["kind"] for step in row["next_steps"]] == [
         "save",
         "check",
+        "check-too",
         "end",
-        "verify",
         "again",
-    ]  # the id is not found
-    assert "came after its last commit" in row["next_steps"][-1]["text"]
+    ]
+    assert "came after its commit" in row["next_steps"][-1]["text"]
     assert "discards" not in row["next_steps"][0]["text"]
 
 

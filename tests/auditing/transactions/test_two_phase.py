@@ -39,11 +39,11 @@ def test_a_prepared_transaction_that_consumers_wait_for_is_told(tmp_path: Path) 
 
 
 def test_in_a_copy_of_a_running_broker_its_owner_comes_first(tmp_path: Path) -> None:
-    """It may have ended since; the broker is asked after the owner."""
+    """It may have ended since: another copy tells it."""
     [incident] = told(tmp_path, 0.5, snapshot=False)
 
     assert "and open for less than an hour at" in incident.title
-    assert [step.text.partition(" ")[0] for step in incident.steps[:2]] == ["Let", "Ask"]
+    assert [step.text.partition(" ")[0] for step in incident.steps[:2]] == ["Let", "Copy"]
     assert not [step for step in incident.steps if step.command and " abort" in step.command]
 
 
@@ -70,7 +70,7 @@ def test_among_many_that_are_overdue_one_is_no_reason_to_call_all_so(tmp_path: P
 
 
 def test_what_is_asked_is_what_is_ended(tmp_path: Path) -> None:
-    """Of many, the first by topic and partition; after the latest of their times."""
+    """Of many, the first by topic and partition, without those that their owner ends."""
     states = []
     for number in range(23):
         plain.write_segments(tmp_path / f"t-{number}", [Batch(0, 0, 0, "data", number, 0, 0, timestamp=T)])
@@ -80,11 +80,13 @@ def test_what_is_asked_is_what_is_ended(tmp_path: Path) -> None:
     options = AuditOptions(snapshot=False, now=T + 10 * HOUR, state_partitions=1)
     (row,) = table(audit([tmp_path], options), "incidents")
     plan = plan_of([row])
-    asked = [line.rpartition(" --partition ")[2] for step in plan if step.kind == "ask" for line in step.commands]
     ended = [line.partition(" --partition ")[2][:1] for step in plan if step.kind == "end" for line in step.commands]
 
-    assert asked == ended == ["0", "1", "3"]
-    assert "its timeout of 1 h and a minute more" in plan[0].text
+    assert ended == ["0", "1", "3"]
+    assert "what find-hanging lists of StartOffset 0 in t-0, 0 in t-1, 0 in t-3. Leave alone" in plan[0].text
+    assert plan[0].commands[1:] == (
+        "kafka-transactions.sh --bootstrap-server HOST:PORT find-hanging --topic t --max-transaction-timeout 1",
+    )
     assert "19 more may hang: ask about each in the same way." in [step.text for step in plan]
 
 

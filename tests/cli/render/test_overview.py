@@ -82,7 +82,7 @@ def test_each_incident_has_a_line_before_one_is_told() -> None:
         " · by stock-trades.56-1 (producer 1) · 19 offsets wait, 1 its own",
     ]
     assert len(re.findall("2026-11-21", "\n".join(lines))) == 1
-    assert [line[:8] for line in lines if " do " in line[:8]] == ["     do ", " do 2-4 "]
+    assert [line[:8] for line in lines if "do " in line[:8]] == ["  do 1: ", "do 2-4: "]
     narrow = " ".join(shown(told(ADMIN), Sheet(60)).split())
     assert re.findall(" 1 ERROR .*?(?= 2 ERROR)", narrow)[0].endswith("next: Look in a backup")
     assert narrow.count("next: Save, check, end") == 3
@@ -93,7 +93,7 @@ def test_steps_come_before_titles_and_titles_before_proof() -> None:
     told_at = {width: shown(told(TORN), Sheet(width)) for width in (60, 80, 100, 200)}
 
     assert "Undo them downstream" in told_at[100]
-    assert " 2 ERROR  2 records of parcels-meters.15" in told_at[200]
+    assert "  on 2: 2 records of parcels-meters.15" in told_at[200]
     assert "    proof " not in told_at[60]
     assert all("Save 2 committed" in text for text in told_at.values())
     assert all(Sheet(width).rows(text.splitlines()) <= LINES for width, text in told_at.items())
@@ -102,13 +102,24 @@ def test_steps_come_before_titles_and_titles_before_proof() -> None:
 def test_what_there_is_no_room_for_is_named() -> None:
     """Incidents that the told steps would end, too; and what was said for one incident is not said for the next."""
     hanging = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
-    told_at = {width: shown(told(hanging), Sheet(width, wraps=False)) for width in (92, 100)}
+    told_at = {width: shown(told(hanging), Sheet(width, wraps=False)) for width in (89, 100)}
 
-    assert "… 3 in the same way, not in these lines: --incident 3" in told_at[92]
-    assert "… 4 more steps: --incident 2-4" in shown(told(ADMIN), Sheet(100, wraps=False))
+    assert "… 3 in the same way: --incident 3" in told_at[89]
+    assert "… 3 more steps: --incident 2-4" in shown(told(ADMIN), Sheet(100, wraps=False))
     assert "in the same way" not in told_at[100]
-    assert "Save all that hangs, 5 records of 2 transactions among it" in told_at[92]
+    assert "Save all that hangs, 5 records of 2 transactions among it" in told_at[89]
     assert shown(told(TORN), Sheet(100, wraps=False)).count("Find out who sent the foreign marker") == 1
+
+
+def test_a_plan_of_several_says_why_they_hang() -> None:
+    """By the causes, whose numbers they are; and of which it is not certain."""
+    text = " ".join(shown(told(FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"), Sheet(100, wraps=False)).split())
+    assert (
+        " why 1: no partition of __transaction_state names its producer; 2-3: its data arrived after the marker of the"
+        " transaction before it. No coordinator ends them. do 1-3: " in text
+    )
+    text = " ".join(shown(told(FIXTURES / "v2.8-hanging" / "data"), Sheet(100, wraps=False)).split())
+    assert "marker of the transaction before it. 1-3 may have ended after this copy. do 1-3: " in text
 
 
 def test_what_stops_consumers_has_room_first() -> None:
@@ -122,7 +133,29 @@ def test_what_stops_consumers_has_room_first() -> None:
     report, stream = replace(report_of(told(HEALTHY)), incidents=[torn, stops]), io.BytesIO()
     write_report(report, stream, zone=UTC, sheet=Sheet(100, wraps=False), more=lambda to: to.write(b"-\n" * 19))
 
-    assert re.findall("^ +do \\d 1", stream.getvalue().decode(), re.MULTILINE) == ["   do 2 1"]
+    assert re.findall("^ +do \\d: 1", stream.getvalue().decode(), re.MULTILINE) == ["  do 2: 1"]
+
+
+def test_no_lesser_incident_is_told_before_the_worst() -> None:
+    """Where its steps do not fit, the first ones of them do, and none of another."""
+    rest = dict.fromkeys(("until_ms", "since_clock", "kept_in", "consumers", "events"))
+    rest |= {"id": "0", "cluster_id": None}
+    many = [{"text": f"First {number}.", "command": None, "kind": None} for number in range(40)]
+    rows = [row(title="Worst.", next_steps=many, **rest), row(title="Lesser.", next_steps=many[:1], **rest)]
+    rows[1]["next_steps"] = [{"text": "Second.", "command": None, "kind": None}]
+    report, stream = replace(report_of(told(HEALTHY)), incidents=rows), io.BytesIO()
+    write_report(report, stream, zone=UTC, sheet=Sheet(100, wraps=False), more=lambda to: to.write(b"-\n"))
+    text = stream.getvalue().decode()
+
+    assert "1. First 0." in text
+    assert "more steps: --incident 1" in text
+    assert "do 2" not in text
+
+
+def test_what_is_sent_again_is_twice_for_some_in_a_narrow_terminal_too() -> None:
+    """The short form of a step keeps what it costs."""
+    text = " ".join(shown(told(*sorted((FIXTURES / "k4-f-marker-leaderless").glob("data-*"))), Sheet(120)).split())
+    assert "Who reads uncommitted gets it twice" in text or "(twice if read uncommitted)" in text
 
 
 def test_an_alternative_is_left_out_first() -> None:
@@ -151,12 +184,12 @@ def test_several_incidents_are_whole_and_have_the_steps_of_one_plan_once(tmp_pat
     several = kafkalog("txn-audit", "--incident", "2-3,1", ADMIN).text
     name = re.findall("incident +([0-9a-f]{12})", several)[1]
 
-    assert re.findall(r"^ (?:\d (?=ERROR)|    do|do \S+)", several, re.MULTILINE) == [
+    assert re.findall(r"^ ?(?:\d (?=ERROR)|    do|do \S+)", several, re.MULTILINE) == [
         " 1 ",
         "     do",
         " 2 ",
         " 3 ",
-        " do 2-3",
+        "do 2-3:",
     ]
     assert several.count("Save all that hangs, 5 records of 2 transactions among it") == 1  # of 4 nothing is said
     assert several.count("    proof ") == 3

@@ -131,7 +131,7 @@ def test_a_command_is_copied_with_the_broker_that_was_typed(running: Any, report
     """HOST:PORT is typed once for all commands; what a shell would act on is refused."""
     with opened(running, report, permissions=["clipboard-read", "clipboard-write"]) as shown:
         shown.page.fill("#host", "broker-1.example:9092")
-        shown.page.click(".copy >> nth=2")
+        shown.page.click(".copy >> nth=3")
         copied = shown.page.evaluate("navigator.clipboard.readText()")
         assert copied.startswith("kafka-transactions.sh --bootstrap-server broker-1.example:9092 abort ")
         shown.page.fill("#host", "x; rm -rf /")
@@ -330,7 +330,7 @@ def test_print_has_every_error_unfolded(running: Any, report: Path, script: bool
         if script:
             shown.page.evaluate("dispatchEvent(new Event('beforeprint'))")
         visible = "some => some.map(one => one.checkVisibility({contentVisibilityAuto: true}))"
-        assert shown.page.eval_on_selector_all(".incident.error pre.command", visible) == [True] * 14
+        assert shown.page.eval_on_selector_all(".incident.error pre.command", visible) == [True] * 15
         assert shown.page.is_visible("#picture svg.lanes")
         assert not shown.page.is_visible("nav")
         assert not shown.page.is_visible(".notes .incident article")
