@@ -641,13 +641,19 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
             steps += after_damage(tables, first.place, first.places, first.seen)
     elif first.cause in _DOWN:
         if len(together) == 1 and not first.elsewhere and not incident.kept_in:
-            names = listed(_names(tables, _by_sequences(tables, first)))
-            then = f": {names} can send them again" * bool(names)
-            steps.append(Step(f"Start the broker once the files are in place, or once you give the records up{then}."))
+            groups = listed(dict.fromkeys(group.group for group in tables.groups.of(first.place)))
+            stopped = f", with the consumers of {groups} stopped" * bool(groups)  # they do not read the log's end first
+            steps.append(
+                Step(f"Start the broker{stopped}, once the files are in place or you have given the records up.")
+            )
             if first.cause == "log-missing":
                 steps += without_log(tables, first.place)
             elif first.places:
                 steps += after_cut(tables, first.place, first.places.first)
+            if names := listed(_names(tables, _by_sequences(tables, first))):
+                steps.append(
+                    Step(f"If they were given up, {names} can send them again: who had read them gets them twice.")
+                )
     elif first.cause == "missing-offsets" and first.places and len(together) == 1 and not first.elsewhere:
         steps.append(_send_again(tables, first))
         steps += map(_ask_how_ended, _across(tables, first, adopted=True)[:EVENTS], repeat(first.places))
