@@ -42,9 +42,8 @@ _LAST: Final = {  # words that end no sentence
         "or",
         "that",
         "the",
-        "to",
     ),
-    *("until", "whether", "with"),
+    *("to", "until", "whether", "with"),
 }
 
 Row = Mapping[str, Any]

@@ -65,7 +65,7 @@ def _shape(row: Row) -> tuple[str, ...] | None:
     if "end" not in kinds:
         return (row["severity"], str(row["cluster_id"]), *(step["text"] for step in steps)) if steps else None
     if "ask" in kinds:
-        is_alike = all(part["write_again"] is not None for part in parts)  # as that of two-phase commit is not
+        is_alike = all(part.get("write_again") is not None for part in parts)  # as that of two-phase commit is not
     else:  # what was decided has words of its own
         is_alike = all(part["fate"] in ("none", "open", "unknown") for part in parts)
     is_shown = all(step["command"] for step in steps if _kind(step) in _WITH_LINE)  # its text says why not, else
@@ -89,17 +89,22 @@ def _together(row: Row, some: Sequence[Row]) -> Iterator[PlanStep]:
     """Yield an incident's steps of one kind that follow each other: a question has its lines together."""
     kind = _kind(some[0])
     if kind in ("check", "ask", GROUPS):
-        yield _asked(some)
-    elif kind == "save" and len(some) > 1 and any(_kind(step) == "ask" for step in row["next_steps"]):
+        yield _with_all_lines(some)
+    elif kind == "save" and len(some) > 1 and _is_asked(row) and all(step["command"] for step in some):
         yield PlanStep(_SAVE_EACH, _lines(some), "save")
-    elif kind == "end" and any(_kind(step) == "ask" for step in row["next_steps"]):
+    elif kind == "end" and _is_asked(row):
         yield from (_to_end(row, step) for step in some)
     else:
         yield from (PlanStep(*_told(step)) for step in some)
 
 
-def _asked(some: Sequence[Row]) -> PlanStep:
-    """Return the step that asks whether transactions hang, which is several steps of an incident."""
+def _is_asked(row: Row) -> bool:
+    """Say whether a broker is asked about an incident before anything is ended."""
+    return any(_kind(step) == "ask" for step in row["next_steps"])
+
+
+def _with_all_lines(some: Sequence[Row]) -> PlanStep:
+    """Return one step of several of an incident: the words of the first, and the lines of all."""
     texts = (step["text"] for step in some if not step["kind"].endswith(_TOO) or not step["command"])  # it says why
     return PlanStep(" ".join(dict.fromkeys(texts)), _lines(some), _kind(some[0]))
 
@@ -126,7 +131,7 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
         for some in grouped(steps, lambda step: step["text"]).values():
             yield PlanStep(some[0]["text"], _lines(some), _kind(some[0]))
         return
-    asked = [row for row in rows if any(_kind(step) == "ask" for step in row["next_steps"])]
+    asked = list(filter(_is_asked, rows))
     sure = [row for row in rows if row not in asked]
     is_asked = not sure
     parts = [part for row in rows for part in row["parts"]]
@@ -135,13 +140,13 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
         "number": sum(part["records"] or 0 for part in parts),
         "transactions": many(sum(row["transactions"] or 1 for row in rows), "transaction"),
     }
-    is_alone = any(part["write_again"] == "yes" for part in parts)  # whose file has nothing else
+    is_alone = any(part.get("write_again") == "yes" for part in parts)  # whose file has nothing else
     if is_alone or not all(row["cause"] in _HANGING for row in rows):
         save, saves = _SAVE, _lines(by_kind.get("save", ()))
     else:
         save, saves = _SAVE_AMONG if among_others else _SAVE, tuple(_all_that_hangs(rows))
     is_old = any(OLD_BROKERS in step["text"] for step in steps)
-    check = _asked([step._asdict() for step in asking(parts, "ask" if is_asked else "check", is_old=is_old)])
+    check = _with_all_lines([step._asdict() for step in asking(parts, "ask" if is_asked else "check", is_old=is_old)])
     plan = [PlanStep(save.format(**facts), saves, "save"), check]
     yield from reversed(plan) if is_asked else plan
     ends = tuple(line for row in rows for line in _abort_lines(row))
@@ -178,7 +183,7 @@ def _abort_lines(row: Row) -> Iterator[str]:
 
 def _ended(row: Row) -> list[Row]:
     """Return the parts that a broker was asked about: not those that their owner ends."""
-    parts = (part for part in row.get("parts") or () if part["write_again"] is not None)
+    parts = (part for part in row.get("parts") or () if part.get("write_again") is not None)
     return [part for part in parts if part["records"]][:SHOWN]
 
 

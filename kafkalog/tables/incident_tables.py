@@ -116,8 +116,8 @@ INCIDENTS: Final = Table(
             ' "what": "string"}]',
         ),
         Column("consumers", "json", "what consumers get: read_committed, read_uncommitted", shape='{"*": "string"}'),
-        Column("next_steps", "json", "what to do, in order: text, a command or null, and what it is in the plan that"
-               " ends hanging transactions (save, ask, instead, check, look, end, verify, again) or null",
+        Column("next_steps", "json", "what to do, in order: text, a command or null, and what it is in a plan (save,"
+               " ask, check, end, again, instead, groups, look-first; with -too another line of that) or null",
                shape='[{"text": "string", "command": "string?", "kind": "string?"}]'),
         Column("findings", "json", "the ids of the findings that it explains; the first 1,000", shape='["string"]'),
         Column("findings_total", "int64", "how many findings it explains"),

@@ -234,3 +234,19 @@ def test_what_may_hang_is_saved_in_files_of_their_own() -> None:
         ]
         assert len(set(files)) == len([part for part in row["parts"] if part["records"]])
     assert any(len(row["parts"]) > 1 for row in rows)
+
+
+def test_a_save_that_no_line_may_have_stands_in_the_text() -> None:
+    """So nobody ends what was not saved."""
+    row = made(ASK[0], ASK[1], ("save", "Save x. The line is not shown.", None), ASK[2])
+    saves = [step for step in plan_of([row]) if step.kind == "save"]
+    assert [(step.text, step.commands) for step in saves] == [
+        ("Save.", ("save",)), ("Save x. The line is not shown.", ())
+    ]  # fmt: skip
+
+
+def test_an_audit_of_an_earlier_form_has_plans_of_its_own() -> None:
+    """Whose parts do not say what is to be sent again."""
+    row = made(*ASK)
+    del row["parts"][0]["write_again"]
+    assert ended_alike([row, row]) == [[0], [1]]

@@ -94,7 +94,7 @@ _NO_OWNER: Final = "no file says whose {it} {are}"
 
 
 def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False) -> list[Step]:
-    """Return the steps that end hanging transactions: save, check, end and verify, each before what needs it.
+    """Return the steps that end hanging transactions: save, check and end, each before what needs it.
 
     They are the incident's only records if they are `alone`.
     """
@@ -107,8 +107,10 @@ def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False
             saves.append(_saving(one, text, is_all=alone and len(every) == 1))
         ends.append(Step.running(END.format(**facts), ABORT, *of_place, ("--start-offset", row["first_offset"])))
     steps = [*saves, *_asking(tables, proved, "check"), *(end.to("end") for end in ends)]
-    if more := len(every) - len(proved):
-        steps.append(Step(f"{more} more: each finding has its command in the column remedy.", None))
+    if unproved := list(dict.fromkeys(one.who for one in every[:EVENTS] if not one.is_proved)):
+        steps.append(Step(f"Leave alone what may not hang, of {listed(unproved)}."))
+    if (more := len(every) - EVENTS) > 0:
+        steps.append(Step(f"{more} more: each finding has its command in the column remedy."))
     return [*steps, *_again(tables, proved, "" if alone else ", if that was ended")]
 
 

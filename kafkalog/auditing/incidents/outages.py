@@ -106,7 +106,7 @@ def _incident(tables: ClusterTables, found: Outage, waits: list[Row]) -> Inciden
     is_away = any(row["code"] == _AWAY for row in tables.findings)  # where the logs may be is a disk that is not here
     nothing = "" if leader is None or directory is not None or is_away else "; that loses nothing"
     if alone:
-        nothing = f", only once all is saved that it alone has: its start truncates that, see Keep broker {leader} down"
+        nothing = ", only once all is saved that it alone has: its start truncates that"
     incident.steps = [Step(f"Give {them} a leader{start}{nothing}.")]
     if needed is not None:
         incident.steps.insert(0, Step.running(f"Read {needed} together with these.", *OTHER_BROKERS))

@@ -17,6 +17,8 @@ from official import FIXTURES
 from plain import Batch, table
 from state_topic import T, value, write_state
 
+PLAN = ["save", "check", "check-too", "end", "again"]  # the kinds of the steps that end a hanging transaction
+
 
 def audited(name: str) -> Audit:
     """Audit a fixture, all its brokers together."""
@@ -154,7 +156,7 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
     assert hanging(tmp_path, *steps) == [("hanging", "marker-missing", "tx-1")]
     (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if one["cause"] == "marker-missing")
     assert "save its records first" in row["title"]
-    assert [step["kind"] for step in row["next_steps"]] == ["save", "check", "check-too", "end", "again"]
+    assert [step["kind"] for step in row["next_steps"]] == PLAN
     assert (
         row["next_steps"][-1]["text"]
         == "Send again? tx-1 (1 record): yes, from its saved file: it was committed. Who reads uncommitted gets it twice."
@@ -167,13 +169,7 @@ def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Pat
     (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if "hanging" in one["title"])
 
     assert "may have committed it" in row["title"]
-    assert [step["kind"] for step in row["next_steps"]] == [
-        "save",
-        "check",
-        "check-too",
-        "end",
-        "again",
-    ]
+    assert [step["kind"] for step in row["next_steps"]] == PLAN
     assert row["next_steps"][-1]["text"].endswith("(it was most likely committed).")
 
 
@@ -189,13 +185,7 @@ def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> 
 
     assert (row["cause"], row["first_offset"]) == ("id-expired", 2)
     assert "committed it" not in row["title"]
-    assert [step["kind"] for step in row["next_steps"]] == [
-        "save",
-        "check",
-        "check-too",
-        "end",
-        "again",
-    ]
+    assert [step["kind"] for step in row["next_steps"]] == PLAN
     assert "came after its commit" in row["next_steps"][-1]["text"]
     assert "discards" not in row["next_steps"][0]["text"]
 
