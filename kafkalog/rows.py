@@ -502,6 +502,7 @@ class IncidentsParts(TypedDict):
     fate: str
     write_again: str | None
     because: str | None
+    doubt: str | None
 
 
 class IncidentsKeptIn(TypedDict):

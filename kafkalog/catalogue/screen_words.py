@@ -33,7 +33,12 @@ VERDICTS: Final = {
 # By the label of a line: those of an incident, then those under Also.
 LABELS: Final = {
     "since": "When an incident began, and until when it held: a broker's clock, if the line does not say otherwise.",
-    "no end in this copy": "A transaction that may be open, or may have ended after this copy.",
+    "end not in this copy": "A transaction that may be open, or may have ended after this copy.",
+    "groups not known": "These files have no committed offsets: kafka-consumer-groups.sh --describe lists them.",
+    "unknown fate": "No file says whether a transaction committed these records, aborted them, or never had them.",
+    "find-hanging": "kafka-transactions.sh find-hanging asks the leaders of partitions which transactions are open"
+    " there while no coordinator knows of them. It omits what was written in the last minute.",
+    "StartOffset": "The first offset of an open transaction in a partition, as find-hanging prints it.",
     "no marker in this copy": "A transaction of which this copy has no marker: its files may have been copied before it"
     " came. Behind it stands what the coordinator decided.",
     "where": "The partitions of an incident, its offsets, and how many records it is about.",

@@ -366,6 +366,7 @@ def _steps_of_groups(source: AuditSource) -> Iterator[Line]:
             f"{places[first].string}{f'; so it did in {more}' if more else ''}",
             1,
             f"{group} {how} {at} ({then})",
+            who=f"{group} {how} in {first[0]}-{first[1]}{f' and {len(others)} more' if others else ''}",
         )
 
 

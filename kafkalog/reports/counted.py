@@ -108,26 +108,31 @@ class Counted:
 
     @property
     def brief(self) -> str:
+        """Say how many there are, how they ended, and how many of these lack a marker."""
+        if not self.unmarked or not self.decided:
+            return self.ended
+        return f"{self.ended}; {self.unmarked:,} {'lacks' if self.unmarked == 1 else 'lack'} a marker"
+
+    @property
+    def decided(self) -> list[str]:
+        """Say how many were committed, and how many aborted."""
+        numbers = (
+            (self.committed + self.alone_committed, "committed"),
+            (self.aborted + self.alone_aborted + self.by_administrator, "aborted"),
+        )
+        return [f"{number:,} {word}" for number, word in numbers if number]
+
+    @property
+    def ended(self) -> str:
         """Say how many there are, and how they ended."""
-        decided = [
-            f"{number:,} {word}"
-            for number, word in (
-                (self.committed + self.alone_committed, "committed"),
-                (self.aborted + self.alone_aborted + self.by_administrator, "aborted"),
-            )
-            if number
-        ]
         others = (
             (len(self.opened), "open"),
             (self.hanging - self.in_doubt, "hanging"),
             (self.in_doubt, "that may hang"),
             (self.undecided, "of unknown end"),
         )
-        parts = ", ".join([*decided, *(f"{number:,} {word}" for number, word in others if number)])
-        said = f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
-        if not self.unmarked or not decided:
-            return said
-        return f"{said}; {self.unmarked:,} of these {'has' if self.unmarked == 1 else 'have'} no marker"
+        parts = ", ".join([*self.decided, *(f"{number:,} {word}" for number, word in others if number)])
+        return f"{many(self.total, 'transaction', grouped=True)}{f': {parts}' if parts else ''}"
 
     def words(self) -> str:
         """Say how many there are, how they ended, and which of them are only in their partitions."""

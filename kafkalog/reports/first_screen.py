@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from kafkalog.auditing.incidents import Verdict, answered, is_asked, may_wait, verdict_of
+from kafkalog.auditing.incidents import HAVE_GROUPS, Verdict, answered, is_asked, may_wait, verdict_of
 from kafkalog.catalogue import codes_with
 from kafkalog.catalogue.code import Trait
 from kafkalog.catalogue.incident_kinds import INFORMATIVE
 from kafkalog.certainty import is_proved
-from kafkalog.files.names import METADATA_TOPIC
+from kafkalog.files.names import METADATA_TOPIC, OFFSETS_TOPIC
 from kafkalog.quantities import by_number, iso, listed, number_of
 from kafkalog.reports.also import STOPPED, Line, also, groups_that_moved
 from kafkalog.reports.counted import counted, leading_logs
@@ -85,7 +85,8 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     def fine() -> tuple[str, Sequence[str]]:
         if not partitions:
             return "EMPTY", ["the log directories have no logs"]
-        return "OK", _fine(counts.brief, incidents, lines, _lost_or_later(source))
+        said = counts.ended if any(map(is_asked, incidents)) else counts.brief  # the question says what has no marker
+        return "OK", _fine(said, incidents, lines, _lost_or_later(source))
 
     verdict = verdict_of(
         incidents, fine, unread=source.unread, noted=source.noted, ends=ends, scope=source.scope,
@@ -100,11 +101,24 @@ def first_screen(source: AuditSource, incidents: Sequence[Row]) -> FirstScreen:
     was_read = ", ".join(read) + _markers(partitions)
     # An OK says the transactions first, and is worth what was read.
     few = [*behind[:_CLUSTERS], f"{len(about) - _CLUSTERS} more clusters"] if len(about) > _CLUSTERS + 1 else behind
-    brief = [*few, was_read if verdict.word in ("OK", "EMPTY") else counts.brief]
-    behind += [was_read, counts.words()]
+    no_groups = _no_groups(source, incidents)
+    is_fine = verdict.word in ("OK", "EMPTY")
+    brief = [
+        *few,
+        "" if is_fine and any(map(is_asked, incidents)) else was_read if is_fine else counts.brief,
+        no_groups,
+    ]
+    behind += [was_read, counts.words(), no_groups]
     notes = any(row["kind"] not in INFORMATIVE for row in incidents)
     calm = verdict.word == "OK" and not (lines or notes)
     return FirstScreen(verdict, [*filter(None, behind)], lines, calm, [*filter(None, brief)])
+
+
+def _no_groups(source: AuditSource, incidents: Sequence[Row]) -> str:
+    """Say that the files know no groups where an incident may have some."""
+    has_some = any(row["kind"] in HAVE_GROUPS for row in incidents)
+    known = (row["records"] for row in source.rows("partitions") if row["topic"] == OFFSETS_TOPIC)
+    return "" if not has_some or source.scope or any(known) else "groups not known"
 
 
 def _markers(partitions: Sequence[Row]) -> str:
@@ -121,7 +135,7 @@ def screen_of(source: AuditSource) -> FirstScreen:
 
 def _cluster(one: Any, *, is_cut: bool = False) -> str:
     name = f"cluster {one.cluster_id}" if one.cluster_id is not None else ""
-    copy = "stopped cleanly before the copy" if one.stopped else "copied while it ran or after a kill"
+    copy = "stopped cleanly before the copy" if one.stopped else "copied live or after a kill"
     if is_cut and not one.stopped:  # the mark of a clean stop is left out where logs have no end
         copy = "cut for a bundle"
     if one.ends_ms is None:

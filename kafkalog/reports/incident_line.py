@@ -93,7 +93,7 @@ def in_words(row: Row) -> str:
     fates = {part["fate"] for part in row.get("parts") or ()}
     if row["kind"] == "copy-skewed" and len(fates) == 1 and not fates.isdisjoint(("committed", "aborted", "unknown")):
         (fate,) = fates
-        lacks = "no end in this copy" if fate == "unknown" else f"no marker in this copy, {fate}"
+        lacks = "end not in this copy" if fate == "unknown" else f"{fate}, no marker in this copy"
         return f"consumers may be stopped ({lacks})"
     return f"{row['kind']} ({cause_said(row)})".replace("-", " ")
 

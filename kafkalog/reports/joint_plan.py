@@ -6,7 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, groupby, takewhile
 from typing import Any, Final, NamedTuple
 
-from kafkalog.auditing.incidents import GROUPS, OLD_BROKERS, SHOWN, again_said, asking
+from kafkalog.auditing.incidents import (
+    AGAIN,
+    ASKED,
+    GROUPS,
+    OLD_BROKERS,
+    ONLY,
+    SHOWN,
+    TORN,
+    again_said,
+    asking,
+    skipped,
+)
 from kafkalog.auditing.transactions import ABORT
 from kafkalog.escape import command_line
 from kafkalog.few_of_many import grouped
@@ -18,11 +29,9 @@ __all__ = ["PlanStep", "ended_alike", "plan_of", "why_open"]
 _SAVE: Final = "Save {records} of {transactions}: this loses nothing."
 _SAVE_EACH: Final = "Save what it lists of these, each in a file of its own: this loses nothing."
 _SAVE_AMONG: Final = "Save all that hangs, {records} of {transactions} among it: this loses nothing."
-_END: Final = "End them: read_committed consumers skip {records}. find-hanging no longer lists them."
-_END_IT: Final = "End it: read_committed consumers skip {records}. find-hanging no longer lists it."
-_END_LISTED: Final = (
-    "End what it lists of these: read_committed consumers skip {number} records at most. It no longer lists them."
-)
+_END: Final = "End them: read_committed consumers skip {skipped}. Then none is listed."
+_END_IT: Final = "End it, if find-hanging lists it: read_committed consumers skip {skipped}. Then it is not listed."
+_END_LISTED: Final = "End what it lists: read_committed consumers skip at most {skipped}. Then none is listed."
 _HANGING: Final = frozenset(cause for cause, words in OF_OPEN.items() if words.in_title)  # whose outcome is hanging
 
 _TOO: Final = "-too"  # after a kind: another line for a step
@@ -94,6 +103,8 @@ def _together(row: Row, some: Sequence[Row]) -> Iterator[PlanStep]:
         yield PlanStep(_SAVE_EACH, _lines(some), "save")
     elif kind == "end" and _is_asked(row):
         yield from (_to_end(row, step) for step in some)
+    elif kind == "again" and (answers := _to_send([row], in_brief=len(some) > 1)) is not None:
+        yield answers
     else:
         yield from (PlanStep(*_told(step)) for step in some)
 
@@ -121,7 +132,7 @@ def _to_end(row: Row, step: Row) -> PlanStep:
         return PlanStep(*_told(step))
     number = sum(part["records"] for part in _ended(row))
     words = _END_IT if len(lines) == 1 else _END_LISTED
-    return PlanStep(words.format(records=many(number, "record"), number=number), lines, "end")
+    return PlanStep(words.format(skipped=skipped(_ended(row)), number=number), lines, "end")
 
 
 def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
@@ -138,33 +149,45 @@ def _joint(rows: Sequence[Row], among_others: bool) -> Iterator[PlanStep]:
     facts = {
         "records": many(sum(part["records"] or 0 for part in parts), "record"),
         "number": sum(part["records"] or 0 for part in parts),
+        "skipped": skipped(parts),
         "transactions": many(sum(row["transactions"] or 1 for row in rows), "transaction"),
     }
     is_alone = any(part.get("write_again") == "yes" for part in parts)  # whose file has nothing else
     if is_alone or not all(row["cause"] in _HANGING for row in rows):
         save, saves = _SAVE, _lines(by_kind.get("save", ()))
     else:
-        save, saves = _SAVE_AMONG if among_others else _SAVE, tuple(_all_that_hangs(rows))
+        saves = tuple(_all_that_hangs(rows))
+        save = _SAVE_AMONG if among_others and len(saves) == 1 else _SAVE
     is_old = any(OLD_BROKERS in step["text"] for step in steps)
-    check = _with_all_lines([step._asdict() for step in asking(parts, "ask" if is_asked else "check", is_old=is_old)])
+    asks = asking(parts, "ask" if is_asked else "check", is_old=is_old, step=3, is_sure=not asked)
+    check = _with_all_lines([step._asdict() for step in asks])
     plan = [PlanStep(save.format(**facts), saves, "save"), check]
     yield from reversed(plan) if is_asked else plan
     ends = tuple(line for row in rows for line in _abort_lines(row))
     yield PlanStep((_END_LISTED if asked else _END).format(**facts), ends, "end")
-    if points := tuple(f"{text}." for text in again_said(parts, in_brief=True)):
-        points = tuple(_with_file(text, rows) for text in points)
-        first = "Send again what was ended?" if asked else "Send again?"
-        yield PlanStep(first, (), "again", points)
+    if (answers := _to_send(rows, in_brief=True)) is not None:
+        yield answers
     for kind, some in by_kind.items():
         if kind not in _KINDS:
             yield PlanStep(some[0]["text"], _lines(some))
+
+
+def _to_send(rows: Sequence[Row], *, in_brief: bool) -> PlanStep | None:
+    """Return the step that says of each transaction whether its records have to be sent again, None of none."""
+    parts = [part for row in rows for part in row.get("parts") or ()]
+    points = tuple(_with_file(f"{text}.", rows) for text in again_said(parts, in_brief=in_brief))
+    first = f"{AGAIN}{ONLY * any(part.get('write_again') in ASKED for part in parts)}"
+    if len(points) < 2 and not in_brief:
+        return PlanStep(f"{first} {points[0]}", (), "again") if points else None
+    return PlanStep(first, (), "again", points)
 
 
 def _with_file(text: str, rows: Sequence[Row]) -> str:
     """Name the file of whoever has one of their own."""
     for row in rows:
         saves = _lines([step for step in row["next_steps"] if _kind(step) == "save"])
-        whose = {part["transactional_id"] for part in row["parts"]}
+        parts = row.get("parts") or ()
+        whose = {part["transactional_id"] for part in parts if part["fate"] != "aborted"}  # that is not saved
         if len(saves) == len(whose) == 1 and text.startswith(f"{whose.pop()} ("):
             return text.replace("from its saved file", f"from {saves[0].partition(' -o ')[2].partition(' ')[0]}")
     return text
@@ -189,9 +212,11 @@ def _ended(row: Row) -> list[Row]:
 
 def why_open(row: Row) -> str | None:
     """Say why an incident's transactions do not end, None where its cause is no reason for that."""
-    words, fates = OF_OPEN.get(row["cause"]), {part["fate"] for part in row.get("parts") or ()}
-    if row["kind"] == "copy-skewed" and fates and fates <= {"committed", "aborted"}:
-        return "this log was copied before the marker came"
+    if row["kind"] == "transaction-torn" and row["cause"] in TORN:
+        return "a marker that no coordinator sent ended it here"
+    if row["kind"] == "copy-skewed" and row["cause"] != "cut-in-bundle":
+        return "most likely it ended after this log was copied"
+    words = OF_OPEN.get(row["cause"])
     return None if words is None else words.in_title or f"{words.meaning[0].lower()}{words.meaning[1:-1]}"
 
 

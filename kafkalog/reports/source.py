@@ -265,7 +265,7 @@ def about_cluster(
     words = ""
     if given:
         words = f"broker{'s' * (len(given) > 1)} {', '.join(map(str, sorted(given)))}"
-        words += " of ?" if metadata is None else f" of {len(known)}"
+        words += " (others unknown)" if metadata is None else f" of {len(known)}"
         if known - given:
             words += ": the other replicas were not read"
     stopped = bool(nodes) and all(node.clean_shutdown for node in nodes)

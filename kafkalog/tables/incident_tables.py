@@ -72,10 +72,10 @@ INCIDENTS: Final = Table(
             " transactional_id, producer_id, topic, partition, first_offset, last_offset, records (0 where"
             " there is only the marker), the fate that was decided: committed, aborted, open, none, or"
             " unknown; and of one that hangs or may, whether its records have to be sent again once it was ended"
-            " (yes, no, if-missed, if-committed, ask, ask-writers), and why",
+            " (yes, no, if-missed, if-committed, ask, ask-writers), why, and why it is not certain that it hangs",
             shape='[{"transactional_id": "string?", "producer_id": "int64", "topic": "string", "partition": "int64",'
             ' "first_offset": "int64", "last_offset": "int64?", "records": "int64?", "fate": "string",'
-            ' "write_again": "string?", "because": "string?"}]',
+            ' "write_again": "string?", "because": "string?", "doubt": "string?"}]',
         ),
         Column("transactions", "int64", "how many transactions are affected; null if it is about none"),
         Column("first_offset", "int64", "the first offset affected; null if several partitions are", least=None),

@@ -142,20 +142,20 @@ _OPEN = "a newer one of claims-claims.48-1 in coupons-claims.5-0, coupons-claims
     ("case", "counted", "shortly"),
     [
         (
-            "k4-f-marker-leaderless", "6 transactions: 4 committed, 1 aborted, 1 open; 2 of these have no marker",
+            "k4-f-marker-leaderless", "6 transactions: 4 committed, 1 aborted, 1 open; 2 lack a marker",
             "claims-claims.0-10 in quotes-orders.76-0, quotes-orders.76-1 (24 s old, timeout 1 min: normal)",
         ),
         (
-            "k4-f-marker-pending", "6 transactions: 4 committed, 1 aborted, 1 open; 2 of these have no marker",
+            "k4-f-marker-pending", "6 transactions: 4 committed, 1 aborted, 1 open; 2 lack a marker",
             "trades-riders.53-12 in coupons-meters.71-0, coupons-meters.71-1 (14 s old, can't end before"
             " coupons-meters.71-1 has a leader, and stops read_committed consumers of coupons-meters.71-0 until then)",
         ),
         (
             "copies/k4-j-copied-under-load",
-            "68 transactions: 45 committed, 21 aborted, 2 open; 1 of these has no marker",
+            "68 transactions: 45 committed, 21 aborted, 2 open",
             f"{_OPEN} (428 ms old, timeout 1 min: normal; ending its older one does not touch it)",
         ),
-        ("copies/confirm-marker-lost", "36 transactions: 36 committed; 1 of these has no marker", ""),
+        ("copies/confirm-marker-lost", "36 transactions: 36 committed", ""),
         ("v2.8-hanging", "9 committed, 2 aborted, 1 open, 3 that may hang",
          "tx-e in ledger-3 (89 ms old, timeout 13 min 20 s: normal)"),
         ("v3.3-hanging-operator", "8 committed, 4 aborted, 1 open, 2 hanging",
@@ -168,6 +168,17 @@ def test_each_count_says_which_are_meant(case: str, counted: str, shortly: str) 
 
     assert any(counted in said for said in (*found.verdict.parts, *found.brief))
     assert [line.short for line in found.also][:1] == [shortly] * bool(shortly)
+
+
+def test_groups_are_not_known_where_no_file_has_their_offsets() -> None:
+    """And an incident may have some: of what is healthy nobody asks."""
+    for case, is_said in (
+        ("k4-f-hanging-late-produce-tv0", True),
+        ("k4-m-expired-ids", False),
+        ("v1.1-txn-java", False),
+    ):
+        found = screen_of(source_of(audit([official.FIXTURES / case / "data"])))
+        assert ("groups not known" in found.brief) is ("groups not known" in found.facts) is is_said
 
 
 def test_what_an_incident_calls_overdue_is_not_normal() -> None:

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pytest
 
 from invoke import kafkalog
-from kafkalog.auditing.incidents import again_said
+from kafkalog.auditing.incidents import again_said, skipped
 from kafkalog.reports import PlanStep, ended_alike, plan_of
 from official import FIXTURES
 
@@ -38,9 +38,12 @@ def test_hanging_transactions_have_one_plan() -> None:
     ]
     for row in rows:
         (part,) = row["parts"]
-        assert f"{part['first_offset']} in {part['topic']}-{part['partition']}" in plan["check"].text
         assert f"--start-offset {part['first_offset']}" in " ".join(plan["end"].commands)
-    assert [f"Send again? {point}" for point in plan["again"].points] == [steps[-1].text for steps in alone]
+    assert "find-hanging lists each partition and StartOffset of step 3." in plan["check"].text
+    points = "\n".join(plan["again"].points)
+    assert [step.text.replace(plan["again"].text, "Send again what was ended?") for *_, step in alone] == [
+        f"Send again what was ended? {point}" for point in points.splitlines()
+    ]
 
 
 def test_what_is_owed_alike_is_said_once() -> None:
@@ -49,22 +52,46 @@ def test_what_is_owed_alike_is_said_once() -> None:
     parts = [{**part, "transactional_id": name, "records": records} for name, records in (("a", 1), ("b", 2), ("a", 3))]
     others = [{**one, "because": f"for {one['transactional_id']}", "write_again": "no"} for one in parts]
 
-    assert list(again_said(parts, in_brief=True)) == ["a (4 records), b (2 records): ask their owners (no file says)"]
+    assert list(again_said(parts, in_brief=True)) == ["a (4 records), b (2 records): ask their owners, as no file says"]
     nameless = [
         {**one, "transactional_id": None, "producer_id": at, "write_again": "ask-writers"}
         for at, one in enumerate(parts)
     ]
     assert list(again_said(nameless, in_brief=True)) == [
-        "producer 0 (1 record), producer 1 (2 records), producer 2 (3 records): ask who writes to t"
+        "producer 0 (1 record), producer 1 (2 records), producer 2 (3 records): ask who writes to t, as no file says"
     ]
     assert list(again_said(others, in_brief=True)) == [
         "a (4 records): no, for a",
         "b (2 records): no, for b",
     ]
     assert list(again_said(parts[:1] + others[1:2], in_brief=True)) == [
-        "a (1 record): ask its owner (no file says)",
+        "a (1 record): ask its owner, as no file says",
         "b (2 records): no, for b",
     ]
+
+
+def test_what_an_abort_skips_says_which_are_missed() -> None:
+    """Those that were committed, those that are to be sent again, and those of which nobody knows."""
+    part = {"records": 2, "fate": "none"}
+    sure, yes, no, ask = (
+        {**part, "write_again": word, **fate}
+        for word, fate in (("yes", {"fate": "committed"}), ("yes", {}), ("no", {}), ("ask", {}))
+    )
+
+    assert skipped([no]) == "2 records"
+    assert [skipped([one]) for one in (sure, yes, ask)] == [
+        "2 committed records", "2 records to send again", "2 records of unknown fate",
+    ]  # fmt: skip
+    assert skipped([sure, yes, no, ask]) == "8 records (2 committed, 2 to send again, 2 of unknown fate)"
+
+
+def test_all_that_hangs_is_saved_by_one_line_or_none_of_the_others_is() -> None:
+    """Among others: the words are those of the line."""
+    rows = [row for row in rows_of(FIXTURES / "copies" / "remedy-tv0-1-rem-tv0" / "data") if row["parts"]]
+    some = {step.kind: step for step in plan_of(rows[3:5], among_others=True)}["save"]
+    alone = {step.kind: step for step in plan_of([rows[2], rows[1], *rows[3:5]], among_others=True)}["save"]
+    assert (some.text[:19], len(some.commands)) == ("Save all that hangs", 1)
+    assert (alone.text[:14], len(alone.commands)) == ("Save 9 records", 5)
 
 
 def test_what_only_may_hang_is_ended_by_lines_that_no_program_is_given() -> None:
@@ -85,8 +112,11 @@ def test_what_only_may_hang_is_ended_by_lines_that_no_program_is_given() -> None
     assert ended_alike(mixed) == [[0, 1]]
     plan = plan_of(mixed)
     assert [step.kind for step in plan] == ["save", "check", "end", "again"]
-    assert "find-hanging lists StartOffset 0 in clicks-coupons.10-1, 0 in ledger-2. Leave alone what" in plan[1].text
-    assert plan[2].text.startswith("End what it lists of these: ")
+    assert (
+        "find-hanging lists each partition and StartOffset of step 3, a minute after the last write. Leave alone what"
+        in plan[1].text
+    )
+    assert plan[2].text.startswith("End what it lists: ")
     assert len(plan[2].commands) == 2
 
 
@@ -196,7 +226,7 @@ def test_what_nobody_was_asked_about_has_no_line() -> None:
 
     assert [line.partition("--partition ")[2][:1] for line in plan_of([row])[-1].commands] == ["0", "2"]
     assert plan_of([row])[-1].text == (
-        "End what it lists of these: read_committed consumers skip 4 records at most. It no longer lists them."
+        "End what it lists: read_committed consumers skip at most 4 records (2 of unknown fate). Then none is listed."
     )
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any, Final
 
-from kafkalog.certainty import DAMAGE_BETWEEN, UNLESS_COPIED
+from kafkalog.auditing.incidents import can_wait
 from kafkalog.escape import escape, escape_line
 from kafkalog.few_of_many import grouped
 from kafkalog.quantities import many
@@ -64,7 +64,7 @@ class Fitting:
 
     Each story takes what room is left, one detail after the other: the steps of the most urgent one come first, then
     those of the others, how much else there is, then titles, what else happened, and last the proof. `told` is the
-    verdict's sentence.
+    verdict's sentence; how much else there is stands elsewhere if it `is_counted`.
     """
 
     rows: Sequence[Row]
@@ -73,6 +73,7 @@ class Fitting:
     room: int
     moments: TimesOfDay
     sheet: Sheet
+    is_counted: bool = False
     stories: list[_Story] = field(default_factory=list)
     beside: list[str] = field(default_factory=list)
     airy: int = 0  # blank lines: before the first line, and before what is to do
@@ -98,16 +99,15 @@ class Fitting:
     def fill(self) -> list[str]:
         """Return the lines with as much as fits."""
         every = [_Story(places) for places in ended_alike(self.rows) if any(map(self._has_steps, places))]
-        urgent = sorted(every, key=lambda one: _urgency(self.rows[one.places[0]]))[:_STORIES]
+        urgent = sorted(every, key=lambda one: can_wait(self.rows[one.places[0]]))[:_STORIES]
         for number, story in enumerate(urgent, 1):
             self._take(story, others=len(urgent) - number)
             if not self.stories:  # no other one is told before the most urgent
                 return self._cut(story.places[0])
         if not self.stories and self.rows:
             return self._cut(0)
-        labels = _labels(self.also, self.sheet)
+        labels = [] if self.is_counted else _labels(self.also, self.sheet)
         self._try_beside([labels])
-        self._try_airy(1)
         forms = [["", *labels] if labels else [], *(self._also_of(some) for some in (_shortly(self.also), self.also))]
         for beside, detail in ((0, _WHY), (0, _PLAN), (1, _HEADS), (1, _FACTS), (2, _PROOF)):
             self._try_beside(forms[: beside + 1])
@@ -117,8 +117,7 @@ class Fitting:
                         break  # no later one has a title, or more, that an earlier one lacks
                     if detail == _PLAN:
                         self._lengthen(story)
-            if detail >= _PLAN:
-                self._try_airy(2)
+            self._try_airy(1 if detail == _WHY else 2)
         return self.lines()
 
     def _has_steps(self, place: int) -> bool:
@@ -188,7 +187,9 @@ class Fitting:
             steps = [lines, self._left(f"… {more}", story.places)]
         yield from chain(*steps)
         if story.others:
-            yield from self._left(f"… {numbers_of(story.others)} in the same way", story.others)
+            is_asked = any(step["kind"] == "ask" for place in story.others for step in self.rows[place]["next_steps"])
+            how = "may hang; to ask, and to end them" if is_asked else "in the same way"
+            yield from self._left(f"… {numbers_of(story.others)} {how}", story.others)
 
     def _why(self, story: _Story) -> list[str]:
         """Say why the transactions of incidents that have no titles here do not end, and what is not certain of it."""
@@ -197,16 +198,18 @@ class Fitting:
         whys = "; ".join(f"{numbers_of(places)}: {why}" for why, places in by_why.items() if why is not None)
         said = [whys] if whys else []
         stopped = [place for place in every if self.rows[place]["kind"] == "consumers-stopped"]
-        doubts = grouped(stopped, lambda place: _DOUBTS.get(self.rows[place]["certainty"]))
+        doubts = grouped(stopped, lambda place: _doubt(self.rows[place]))
+        sure = doubts.pop(None, ())
+        if said and sure:
+            verb = "hangs" if len(sure) == 1 else "hang"
+            certain = f"{numbers_of(sure)} {verb} for certain: the coordinator's later records are here"
+            said.append(certain if doubts else f"No coordinator ends {'it' if len(sure) == 1 else 'them'}")
         for doubt, places in doubts.items():
-            if doubt is not None:
-                said.append(f"{numbers_of(places)} may have ended {doubt}")
-        if said and stopped and None in doubts and len(doubts) == 1:
-            said.append(f"No coordinator ends {'it' if len(stopped) == 1 else 'them'}")
+            said.append(f"{numbers_of(places)} may have ended, as {doubt}")
         return wrapped(f"{'. '.join(said)}.", f"{'why':>{STEP - 1}} ", " " * STEP, self.sheet) if said else []
 
     def _left(self, said: str, places: Sequence[int]) -> list[str]:
-        return [f"{' ' * STEP}{said}: --incident {numbers_of(places)}"]
+        return [f"{' ' * STEP}{said}: this audit with --incident {numbers_of(places)}"]
 
     def _above(self, story: _Story, rows: Sequence[Row], *, named: bool) -> Iterator[list[str]]:
         """Yield the titles of a story's incidents and what they do not say, as far as there is room for these."""
@@ -252,25 +255,12 @@ class Fitting:
         steps = self._steps(story, [row], named=named, is_brief=True)
         for some in range(len(steps), 0 if named else -1, -1):
             left = len(steps) - some
-            more = [f"{' ' * STEP}… {many(left, 'more step')}: --incident {place + 1}"] if left else []
+            more = self._left(f"… {many(left, 'more step')}", [place]) if left else []
             for head in (above, title):  # whose each part is stands before some of what to do is left out
                 if self.sheet.rows(found := [*lines, *head, *chain(*steps[:some]), *more]) <= self.room:
                     return found
         return ["", *self._table(())] if named else lines
 
-
-def _urgency(row: Row) -> int:
-    """Return the rank of an incident for what room there is: what a repair downstream mends can wait for others.
-
-    So can unreadable records at which no consumer fails now. One that only may stop consumers goes before neither.
-    """
-    stops = row["kind"] == "consumers-stopped" and row["severity"] == "error"
-    return 1 if not stops and row["kind"] in _CAN_WAIT and not row.get("offsets_waiting") else 0
-
-
-_DOUBTS: Final = {UNLESS_COPIED: "after this copy", DAMAGE_BETWEEN: "in the unreadable bytes"}
-
-_CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate", "records-unreadable"})
 
 _TITLED: Final = frozenset(  # whose titles say since when and how, or what a start loses
     ("records-lost", "records-unreadable", "start-goes-wrong", "start-empties")
@@ -281,6 +271,10 @@ _BESIDE: Final = 8  # incidents that one plan ends
 _STORIES: Final = 8  # for which there may be room
 
 _LEAST: Final = 2  # rows: a first step, and that there are more
+
+
+def _doubt(row: Row) -> str | None:
+    return next((part.get("doubt") for part in row.get("parts") or ()), None)
 
 
 def numbers_of(places: Sequence[int]) -> str:
@@ -316,14 +310,22 @@ def counted_of(lines: Sequence[Line], *, named: bool = False) -> str:
     said = []
     for label, number in counts.items():
         some = [line for line in lines if line.label == label]
-        whose = " and of ".join(line.who for line in some) if named and all(line.who for line in some) else ""
-        aside = " (normal)" if all(line.is_normal for line in some) else whose and f", of {whose}"
+        if named and label == "group" and all(line.who for line in some):
+            said.append(f"group {', '.join(line.who for line in some)}")
+            continue
+        whose = (
+            " and of ".join(dict.fromkeys(line.who for line in some))
+            if named and all(line.who for line in some)
+            else ""
+        )
+        no_loss = " (undid no commit)" if label == "by hand" else ""
+        aside = " (normal)" if all(line.is_normal for line in some) else whose and f"{no_loss}, of {whose}"
         said.append(f"{number or ''} {_IN_A_LINE.get(label, label)}{aside}".lstrip())
     return ", ".join(filter(None, said))
 
 
 _IN_A_LINE: Final = {
-    "by hand": "aborted by hand", "cleaning": "without cleaning", "group": "of groups",
+    "by hand": "aborted by hand", "cleaning": "without cleaning", "group": "group offsets lost or set back",
     "to do": "nothing to do in the cluster",
 }  # fmt: skip
 

@@ -149,8 +149,7 @@ def _in_a_line(step: PlanStep) -> PlanStep:
 def _in_brief(step: PlanStep) -> Iterator[str]:
     """Yield shorter and shorter words of a step: what it loses in two words, a question without its asides."""
     if step.kind in ("check", "ask"):
-        shorter = step.text.replace(": it has ended, or its coordinator ends it", "")
-        yield from (shorter, shorter.replace("else stop: a coordinator is missing", "else stop"))
+        yield step.text.replace("else stop: a coordinator is missing", "else stop")
     elif step.kind == "again":
         yield step.text.replace(": no command commits what was aborted", "")
         yield re.sub(r"\. Who reads uncommitted gets (it|them) twice\.", " (twice if read uncommitted).", step.text)
@@ -159,7 +158,8 @@ def _in_brief(step: PlanStep) -> Iterator[str]:
     elif step.kind in ("save", "end") and len(step.commands) == 1:
         shorter = re.sub(", which read_committed consumers (miss|got)", "", step.text)
         shorter = shorter.replace("End the transaction of", "End").replace("the abort discards what was ", "")
-        yield re.sub("read_committed consumers then skip ([0-9]+ records?)[^.]*", r"skips \1", shorter)
+        shorter = re.sub(r"read_committed consumers then (skip .*?)(?: at| among) [^.]*", r"consumers \1", shorter)
+        yield re.sub(r"(?<=^End )(.*?) \(producer \d+\)", r"\1", shorter)
 
 
 def _steps(row: Row, moments: TimesOfDay, sheet: Sheet, most: int) -> Iterator[str]:

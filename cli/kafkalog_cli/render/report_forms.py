@@ -176,21 +176,21 @@ def write_report(
     else:
         fixed = [*lines, *before_last.decode("utf-8", "replace").splitlines(), *last]
         room = LINES - sheet.rows(fixed)
-        counted = counted_of(screen.also).replace(" (normal)", "")
+        counted = counted_of(screen.also)
         with_all = wrapped(report.more.replace("--full: all", f"--full: all, and {counted}"), "", "  ", sheet)
         is_counted = bool(counted) and sheet.rows(with_all) <= sheet.rows(last)
         kept = 0  # rows for names that the lines lack
         while True:
-            drawing = Fitting(rows, screen.also, verdict.sentence, room - kept, moments, sheet)
+            drawing = Fitting(rows, screen.also, verdict.sentence, room - kept, moments, sheet, is_counted)
             body = drawing.fill()
-            unsaid = () if drawing.beside or is_counted else screen.also
+            unsaid = () if drawing.beside else screen.also
             names = [*unnamed(rows, unsaid, [*lines, *body], sheet)]
             if sheet.rows(names) <= kept:
                 break
             kept = sheet.rows(names)
         body += names
         lines += [*body, *[""] * (sheet.rows(body) < room)]
-        last = with_all if is_counted and not drawing.beside else last
+        last = with_all if is_counted and not (drawing.beside or names) else last
     _write(stream, lines)
     write_findings(report.findings, stream, zone)
     stream.write(before_last)
@@ -244,7 +244,7 @@ def _write(stream: BinaryIO, lines: Iterable[str]) -> None:
 
 _MORE: Final = "--all: all rows · --table {}: one table · kafkalog explain WORD"
 
-_OF_INCIDENTS: Final = "--incident {}: one whole, with its proof · --full: all · kafkalog explain WORD"
+_OF_INCIDENTS: Final = "--incident {}: all of {} · --full: all · kafkalog explain WORD"
 
 
 def report_of(told: Told, *, findings: bool = False) -> Report:
@@ -262,8 +262,8 @@ def report_of(told: Told, *, findings: bool = False) -> Report:
         return replace(report, more=f"Not compared: {'; '.join(source.scope) or 'nothing'}.")
     of_audit = "transactions" in source.tables
     if report.listed and of_audit:
-        number = "1" if len(report.listed) == 1 else f"N (1-{len(report.listed)})"
-        return replace(report, more=f"More: {_OF_INCIDENTS.format(number)}")
+        which = ("1", "it") if len(report.listed) == 1 else (f"N (1-{len(report.listed)})", "one")
+        return replace(report, more=f"More: {_OF_INCIDENTS.format(*which)}")
     return replace(report, more=f"More: {_MORE.format('transactions' if of_audit else 'files')}")
 
 

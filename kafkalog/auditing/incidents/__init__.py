@@ -15,7 +15,7 @@ from kafkalog.auditing.incidents.cluster_tables import (
     tables_of_files,
     tables_of_rows,
 )
-from kafkalog.auditing.incidents.ending import OLD_BROKERS, again_said, asking
+from kafkalog.auditing.incidents.ending import AGAIN, ASKED, OLD_BROKERS, ONLY, again_said, asking, skipped
 from kafkalog.auditing.incidents.held_bytes import items_of_judged, items_of_space, join_incidents
 from kafkalog.auditing.incidents.incident import SHOWN, STOPS, Incident
 from kafkalog.auditing.incidents.resume import GROUPS
@@ -27,13 +27,14 @@ from kafkalog.auditing.incidents.runner import (
     rows_of_audit,
     rows_of_verification,
 )
-from kafkalog.auditing.incidents.standing import groups_said
+from kafkalog.auditing.incidents.standing import HAVE_GROUPS, groups_said
 from kafkalog.auditing.incidents.verdict import (
     TORN,
     WORDS,
     Verdict,
     answered,
     blocks,
+    can_wait,
     incidents_asked,
     is_asked,
     lost_said,
@@ -43,9 +44,13 @@ from kafkalog.auditing.incidents.verdict import (
 )
 
 __all__ = [
+    "AGAIN",
+    "ASKED",
     "AT_LEAST",
     "GROUPS",
+    "HAVE_GROUPS",
     "OLD_BROKERS",
+    "ONLY",
     "SHOWN",
     "STOPS",
     "TORN",
@@ -59,6 +64,7 @@ __all__ = [
     "asking",
     "batches_of_audit",
     "blocks",
+    "can_wait",
     "groups_said",
     "incidents_asked",
     "incidents_of",
@@ -74,6 +80,7 @@ __all__ = [
     "needed",
     "rows_of_audit",
     "rows_of_verification",
+    "skipped",
     "tables_of_audit",
     "tables_of_files",
     "tables_of_rows",

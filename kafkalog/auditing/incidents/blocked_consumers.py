@@ -38,7 +38,7 @@ from kafkalog.few_of_many import few_groups, grouped
 from kafkalog.files.names import STATE_TOPIC
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.kafka.transaction_state import NO_TIMEOUT
-from kafkalog.quantities import age, iso, listed, many, offset_range
+from kafkalog.quantities import age, iso, listed, many, offset_range, producer_name
 from kafkalog.tables.words import NO_LEADER, OF_OPEN
 
 __all__ = [
@@ -54,8 +54,8 @@ __all__ = [
 ]
 
 _LET_END: Final = (
-    "Wait: the coordinator ends the {what} by itself. It sends {marker} again until a leader takes {it}, also after a"
-    " start. Do not abort {it}."
+    "Wait: the coordinator ends the {what} by itself. By its records it still owes {marker}, and sends {it} until a"
+    " leader is there, also after a start. Do not abort {it}."
 )
 _PRODUCERS: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe-producers"
 _DESCRIBE: Final = "kafka-transactions.sh --bootstrap-server HOST:PORT describe"
@@ -218,7 +218,7 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         behind=_behind(tables, every),
         why=(why if is_one else _plural(why)) + _leads_now(tables, one, is_one=is_one),
         save=_save(every),
-        doubt=_doubt(tables, one),
+        doubt=_doubt(tables, one).whole,
         decided="decided" if not is_one else f"decided to {'commit' if one.decided.committed else 'abort'}",
         broker="" if without is None or without.leader is None else f": start broker {without.leader}, which led it",
         now=iso(tables.now),
@@ -241,6 +241,9 @@ def _incident(tables: ClusterTables, found: Blocked, held: list[Row]) -> Inciden
         incident.steps = [*(incident.steps if words == "prepared" else ()), *ask_steps(tables, every)]
         asked = asked_of(tables, every)
         incident.parts = [owing(tables, one) if one in asked else one.part for one in every]
+    if words == "transaction-hanging" and not is_proved(incident.certainty):
+        whys = (_doubt(tables, one).in_short for one in every)
+        incident.parts = [part._replace(doubt=why) for part, why in zip(incident.parts, whys, strict=True)]
     if incident.kind == "consumers-stopped":
         incident.steps += waiting(tables, stable_offsets(tables, every))
     since = None if incident.since is None else incident.since.time
@@ -382,17 +385,27 @@ def _words(incident: Incident, every: list[Open]) -> str:
     return "prepared" if code == "transaction-overdue" and _is_prepared(every) else str(code)
 
 
-def _doubt(tables: ClusterTables, one: Open) -> str:
+class _Doubt(NamedTuple):
+    """Why it is not certain that a transaction hangs, as a title and as a line about several say it."""
+
+    whole: str
+    in_short: str
+
+
+def _doubt(tables: ClusterTables, one: Open) -> _Doubt:
     """Say why it is not certain that a transaction hangs; with later files of the same moment it would be."""
     if one.row["certainty"] == DAMAGE_BETWEEN:
-        return "its marker may have been in the unreadable bytes"
+        return _Doubt(*("its marker may have been in the unreadable bytes",) * 2)
     steps = tables.steps.get(one.row["transactional_id"] or "", ())
     state = TopicPartition.of_log(steps[-1]["log"]) if steps else None
     newest, high = None if state is None else tables.state_newest.get(state.partition), one.row["not_after_ms"]
     if newest is not None and (high is None or newest <= high):
-        return f"{state} ends at {iso(newest)} here, and later records may say more"
-    what = "its marker" if steps else f"a record of {STATE_TOPIC} that names it"
-    return f"{what} may have come after this copy"
+        said = f"{state} ends at {iso(newest)} here, and its later records may say more"
+        return _Doubt(said, "the coordinator's records end too early here")
+    if steps:
+        return _Doubt("its marker may have come after this copy", "its log ends too early here")
+    said = f"a record of {STATE_TOPIC} that names it may have come after this copy"
+    return _Doubt(said, "the coordinator's records end too early here")
 
 
 def _late(tables: ClusterTables, every: list[Open]) -> str:
@@ -429,7 +442,7 @@ def _stop_them(incident: Incident, every: list[Open], *, is_one: bool) -> str:
     began = "" if opened is None else f" since {opened.words}"
     if incident.since is not None and opened is not None and incident.since != opened:
         decided = f"{iso(incident.since.time)}, when {'that' if is_one else 'the first'} was decided"
-        began = f" since {decided} (open since {opened.words})"
+        began = f" since {decided}"
         if every[0].is_early and len(every) == 1:  # whose title says when it was decided
             began = " since that decision"
     return f"{verb} read_committed consumers of {incident.where()}{at}{began}"
@@ -444,7 +457,8 @@ def _leads_now(tables: ClusterTables, one: Open, *, is_one: bool) -> str:
     if led is None or led["since_ms"] <= without.since:
         return ", and has had none since"
     it = "it" if is_one else "them"
-    no_more = f"but the coordinator counts {it} as done (4.3 and 4.4 do without a leader), and sends no marker again"
+    done = f"the coordinator has recorded {it} as complete (Kafka 4.3 and 4.4 do so even without a leader)"
+    no_more = f"but {done}, and sends none again"
     return f"; broker {led['leader']} has led the partition since {iso(led['since_ms'])}, {no_more}"
 
 
@@ -461,13 +475,15 @@ def _behind(tables: ClusterTables, every: list[Open]) -> str:
     after = min((row for row in rows if row["first_offset"] > ends), key=lambda row: row["first_offset"], default=None)
     if after is None:
         return ""
-    whose = after["transactional_id"] or f"a transaction of producer {after['producer_id']}"
+    whose = producer_name(after["transactional_id"], after["producer_id"])
     them = "it" if len(every) == 1 else "them"
     opened, its = since(tables, after), (after["log"], after["producer_id"], after["first_offset"])
     is_told = any((row["log"], row["producer_id"], row["offset"]) == its for row in tables.findings)
     old = "" if opened is None or opened.time > tables.now else f" ({age(tables.now - opened.time)} old{{normal}})"
     normal = ", within its timeout: normal" if after["state"] == "ongoing" and not is_told else ""
-    return f" Behind {them} {whose} is open from offset {after['first_offset']} on{old.format(normal=normal)}."
+    return (
+        f" Behind {them} is a transaction of {whose} from offset {after['first_offset']} on{old.format(normal=normal)}."
+    )
 
 
 def _open_for(tables: ClusterTables, one: Open) -> str:
@@ -483,10 +499,14 @@ def _save(every: list[Open]) -> str:
         return ""
     may = "may have " if all(one.decided.prepared is None for one in committed) else ""
     if len(committed) == len(every):
-        whose = "it: save its" if len(every) == 1 else "them: save their"
-        return f" The coordinator {may}committed {whose} records first, as no command writes its COMMIT."
-    number = "one" if len(committed) == 1 else str(len(committed))
-    return f" The coordinator {may}committed {number} of them: save that first, as no command writes its COMMIT."
+        number, its = ("it", "its") if len(every) == 1 else ("them", "their")
+        them = f"{its} records"
+    else:
+        number, them = ("one of them", "it") if len(committed) == 1 else (f"{len(committed)} of them", "these")
+    return (
+        f" The coordinator {may}committed {number}, but no command writes a COMMIT: save {them} before the abort, to be"
+        " sent again."
+    )
 
 
 def _plural(why: str) -> str:

@@ -210,7 +210,7 @@ def _held_back(incident: Incident, hanging: Sequence[Open], forks: Sequence[_For
     every = number + incident.lost_by_outcome.get("committed", 0)
     more = many(number, "committed record")
     if every > number:
-        more = f"{number} more committed, {every} in all"
+        more = f"these {number}: {every} committed in all"
     if len(hanging) != 1:
         return f" Ending the transactions, whose commit had been decided, loses {more}." if committed else ""
     one = hanging[0]
@@ -394,11 +394,11 @@ def _save(tables: ClusterTables, incident: Incident, forks: Sequence[_Fork]) -> 
     for fork in forks[:EVENTS]:
         copy = fork.copy
         text = (
-            f"Keep {copy.holder} down until all is saved: its start truncates"
+            f"Leave {copy.holder} down until the last step, and so what only it has: its start truncates"
             f" {offset_range(copy.first_offset, copy.last_offset)}."
         )
         if not tables.groups.is_of_stopped_broker(copy.log):
-            text += " Copy from its own disk, or from here if it was down when this copy was made."
+            text += " If it is up again, only this copy has them; else its disk may have more."
         steps.append(Step.copying(text, copy))
     if (more := len(forks) - EVENTS) > 0:
         steps.append(
@@ -432,9 +432,9 @@ def _written_again(steps: Sequence[Step], hanging: Sequence[Open], kept_in: Sequ
         read = "had read it, or reads uncommitted," if ended else read
     yield Step(f"Let the owners send again what was saved{what}. Who {read} gets it twice.").to("again")
     yield from (step for step in steps if step.kind == "again" and not are_committed)
-    holders = listed(dict.fromkeys(copy.holder for copy in kept_in))
-    yield Step(f"Start {holders}: what was lost is truncated there, too.")
     yield from (step for step in steps if step.kind == "instead")
+    holders = listed(dict.fromkeys(copy.holder for copy in kept_in))
+    yield Step(f"Start {holders}, once no incident needs it: what was lost is truncated there, too.")
 
 
 def _whose_spans(wanted: Mapping[str, Ranges]) -> str:
@@ -467,12 +467,14 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Elected
                 )
             )  # fmt: skip
     forked = [there for there in together if there.forks]
+    # Once what blocks is ended, read_committed groups go on: those to set back are so before.
+    ends = abort_steps(tables, hanging) if hanging and is_proved(incident.certainty) else []
+    steps += (step for step in ends if step.kind == "save")
     for there in forked[:EVENTS]:
         steps += _go_on(tables, there)
     if (more := len(forked) - EVENTS) > 0:
         steps.append(Step(f"The same for {many(more, 'more partition')}: each finding has its offset."))
-    if hanging and is_proved(incident.certainty):  # then read_committed groups go on: those to set back are so before
-        steps += abort_steps(tables, hanging)
+    steps += (step for step in ends if step.kind != "save")
     for copy in incident.kept_in[:1] if len(together) == 1 else ():
         steps += _lead_again(tables, together[0], copy)
     return steps

@@ -203,7 +203,8 @@ class GroupStand(NamedTuple):
 class TransactionPart(NamedTuple):
     """A transaction in a partition: whose it is, its records there, and what was decided of them.
 
-    Of one that hangs `write_again` says whether its records have to be, once it was ended, `because` why.
+    Of one that hangs `write_again` says whether its records have to be, once it was ended, `because` why. `doubt` is
+    why it is not certain that it hangs.
     """
 
     place: TopicPartition
@@ -215,6 +216,7 @@ class TransactionPart(NamedTuple):
     fate: str
     write_again: str | None = None
     because: str | None = None
+    doubt: str | None = None
 
     def row(self) -> dict[str, Any]:
         """Return it as the table has it."""

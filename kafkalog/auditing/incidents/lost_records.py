@@ -476,12 +476,11 @@ def _history(tables: ClusterTables, incident: Incident, loss: Loss) -> str:
     are += [f"were {row['state']} by the marker at offset {row['marker_offset']}" for row in ended[:1]]  # no other fits
     said = f" They {_joined(are)}." if are else ""
     if adopted := _across(tables, loss, adopted=True):
-        whose = dict.fromkeys(map(_who, adopted))
-        said += f" {'A marker' if len(whose) == 1 else 'Markers'} of {listed(whose)} most likely lay there."
-        said += "".join(_ended_later(row, loss.places, len(whose) > 1)[0] for row in adopted[:SHOWN])
+        said += "".join(_ended_later(row, loss.places)[0] for row in adopted[:SHOWN])
+        said += f" So did those of {many(len(adopted) - SHOWN, 'more transaction')}." * (len(adopted) > SHOWN)
     if counts and not is_all:
         of = zip(counts.values(), _names(tables, counts), strict=True)
-        parts = (f"{number} {'is' if number == 1 else 'are'} of {who}" for number, who in of)
+        parts = (f"{number} of the missing {'is' if number == 1 else 'are'} of {who}" for number, who in of)
         said += f" At least {listed(parts)}."
     unknown = [f"when they were {'damaged' if loss.unreadable else 'lost'}"] * is_proved(incident.certainty)
     if not (incident.kept_in or is_all):
@@ -509,17 +508,19 @@ def _across(tables: ClusterTables, loss: Loss, *, adopted: bool = False) -> list
     ]  # fmt: skip
 
 
-def _ended_later(row: Row, places: Ranges, is_named: bool = False) -> tuple[str, str]:
+def _ended_later(row: Row, places: Ranges) -> tuple[str, str]:
     """Say what became of data before a gap in which its own marker is: the next one of its producer ended it.
 
     First by that marker, then what consumers have of it.
     """
-    records, _ = _before(row, places)
-    marker, gives, get, may = "an ABORT", f"keeps from read_committed consumers {records}", "miss", "committed"
-    if row["state"] == "committed":
-        marker, gives, get, may = "a COMMIT", f"gives read_committed consumers {records}", "get", "aborted"
-    of = f" of {_who(row)}" * is_named
-    ended = f" The next one{of}, {marker} at offset {row['marker_offset']}, {gives}, which may be {may}."
+    records, last = _before(row, places)
+    its, it = ("its", "it") if last == row["first_offset"] else ("their", "them")
+    is_commit = row["state"] == "committed"
+    marker, get, may = ("a COMMIT", "get", "aborted") if is_commit else ("an ABORT", "miss", "committed")
+    ended = (
+        f" {capital(records)} of {_who(row)} most likely lost {its} marker there: the next one, {marker} at offset"
+        f" {row['marker_offset']}, {row['state']} {it}, maybe wrongly."
+    )
     return ended, f" They also {get} {records}, which may be {may}."
 
 
@@ -548,7 +549,7 @@ def _ask_how_ended(row: Row, places: Ranges) -> Step:
         f"If they are gone, save {offset_range(row['first_offset'], last)}; if {_who(row)} says that {they} {own},"
         f" {then}.",
         ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
-        ("--offset", f"{row['first_offset']}..{last}"),
+        ("--outcome", row["state"]), ("--offset", f"{row['first_offset']}..{last}"),
         place=(row["topic"], row["partition"], row["first_offset"]),
     )  # fmt: skip
 
@@ -613,10 +614,10 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
     if first.cause in _DOWN:
         for loss in together[:SHOWN]:
             steps += _look_first(tables, loss) if _may_be_elsewhere(tables, loss) else ()
-        then, now = ("If neither has them, stop", "if it runs") if steps else ("Stop", "now, if it runs")
+        then, now = ("Unless its disk has them, stop", "if it runs") if steps else ("Stop", "now, if it runs")
         text = (
             f"{then} {_broker(tables, first)} {now}, an outage of all that it leads, and leave it down: it"
-            f" {_DOWN[first.cause]}, and each produce takes a lost offset. Copy its directory: it may have what these"
+            f" {_DOWN[first.cause]}, and new records take lost offsets. Copy its directory: it may have what these"
             " files lack."
         )
         steps.append(Step(text))
@@ -641,7 +642,9 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
             steps += after_damage(tables, first.place, first.places, first.seen)
     elif first.cause in _DOWN:
         if len(together) == 1 and not first.elsewhere and not incident.kept_in:
-            groups = listed(dict.fromkeys(group.group for group in tables.groups.of(first.place)))
+            gone = [step for _, step in tables.groups.steps(first.place) if step.offset is None]
+            every = *(one.group for one in tables.groups.of(first.place)), *(step.group for step in gone)
+            groups = listed(dict.fromkeys(every), EVENTS)
             stopped = f", with the consumers of {groups} stopped" * bool(groups)  # they do not read the log's end first
             steps.append(
                 Step(f"Start the broker{stopped}, once the files are in place or you have given the records up.")
@@ -650,6 +653,13 @@ def _steps(tables: ClusterTables, incident: Incident, together: Sequence[Loss], 
                 steps += without_log(tables, first.place)
             elif first.places:
                 steps += after_cut(tables, first.place, first.places.first)
+            steps += (
+                Step(
+                    f"Group {step.group} has lost its offset there, {step.was}: set it to that if the records are back,"
+                    f" else to {first.places.first if first.places else 0}, before it starts."
+                )
+                for step in gone[:EVENTS]
+            )
             if names := listed(_names(tables, _by_sequences(tables, first))):
                 steps.append(
                     Step(f"If they were given up, {names} can send them again: who had read them gets them twice.")
@@ -675,12 +685,12 @@ def _look_first(tables: ClusterTables, loss: Loss) -> Iterator[Step]:
     at, broker = _ranges_of(loss.places).lower(), _broker(tables, loss)
     when = "at once" if loss.cause in _DOWN else "first"  # before a stop, which more than a look interrupts
     yield Step(
-        f"Look {when} on the disk of {broker} (here {loss.seen[0]}): a copy made while it ran may lack a file. If"
-        f" segments with {at} are there, they are not lost: copy again."
+        f"Look {when} on the disk of {broker} (here {loss.seen[0]}): a live copy may lack a file. If segments"
+        f" with {at}{_from_file(loss)} are there, they are not lost: copy again."
     ).to(LOOK_FIRST)
     yield Step(
         f"Else look among its open files before {broker} stops: where ls -l /proc/PID/fd shows a .log of {loss.place}"
-        " (deleted), cp /proc/PID/fd/NUMBER FILE saves it whole."
+        " (deleted), cp /proc/PID/fd/NUMBER OLD_NAME saves it, as a backup would have it."
     ).to(LOOK_FIRST)
 
 
@@ -696,16 +706,29 @@ def _once_found(tables: ClusterTables, incident: Incident, loss: Loss) -> Step:
             f"If the backup has {at}: put its directory in the place of that of {loss.place} on {broker}, before the"
             " start. What was written there since is then only in the copy that you made. Groups go on where they are."
         )
-    if loss.cause == "missing-offsets" and all(row["position"] == 0 for row in loss.findings if row["code"] in _GAPS):
+    if _are_segments(loss):
         return Step(
-            f"If the backup has the segments with {at}: stop {broker} (an outage of all that it leads),"
-            f" copy their files, which it lacks, into its directory of {loss.place}, start it. Nothing is overwritten."
+            f"If the backup has the segments with {at}{_from_file(loss)}: stop {broker} (an outage of all that it"
+            f" leads), copy their files, which it lacks, into its directory of {loss.place}, start it. Nothing is"
+            " overwritten."
         )
     return Step.running(
         f"If the backup has {at}: extract them there, and send them again; who had read them gets them twice.",
         "kafkalog extract", ("--topic", loss.place.topic), ("--partition", loss.place.partition),
         ("--offset", f"{loss.places.first}..{loss.places.last}"), ("-o", saved_as("found", incident.id)), "BACKUP_DIR",
     )  # fmt: skip
+
+
+def _are_segments(loss: Loss) -> bool:
+    """Say whether what is missing is whole segments: the next one begins behind it."""
+    return loss.cause == "missing-offsets" and all(
+        row["position"] == 0 for row in loss.findings if row["code"] in _GAPS
+    )
+
+
+def _from_file(loss: Loss) -> str:
+    """Name the first file that is missing, where whole segments are."""
+    return f" (…{loss.places.first}.log)" if _are_segments(loss) and len(loss.places) == 1 else ""
 
 
 def _send_again(tables: ClusterTables, loss: Loss) -> Step:

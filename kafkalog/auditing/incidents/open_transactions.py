@@ -16,7 +16,6 @@ __all__ = [
     "AUDIT",
     "COLLECT_AGAIN",
     "COPY_AGAIN",
-    "OR_COPY_AGAIN",
     "OTHER_BROKERS",
     "PREPARED",
     "Decided",
@@ -193,10 +192,6 @@ COPY_AGAIN: Final = Step.running(
     "Copy again, from a volume snapshot or a broker that can be stopped: this copy cannot prove it.",
     AUDIT,
     "NEW_COPY",
-)
-
-OR_COPY_AGAIN: Final = Step(
-    "Another copy may tell it, too: from a volume snapshot, or a broker that can be stopped.", kind="instead"
 )
 
 COLLECT_AGAIN: Final = Step("Collect again with a later --offset or --until, or without: the bundle was cut there.")

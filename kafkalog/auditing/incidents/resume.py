@@ -48,11 +48,13 @@ def _reset(text: str, place: TopicPartition, offset: int | None, group: str = _U
     )  # fmt: skip
 
 
-def _resets(place: TopicPartition, count: int, stands: Iterable[tuple[GroupAt, int | None, str]]) -> Iterator[Step]:
+def _resets(
+    place: TopicPartition, count: int, stands: Iterable[tuple[GroupAt, int | None, str]], stop: str = _STOP
+) -> Iterator[Step]:
     """Yield the steps that move the first of some groups, each with its offset and why, and one for the others."""
     said = None
     for group, offset, why in islice(stands, _GROUPS):
-        text = f"Group {group.group} stands at offset {group.offset} of {place}{why} {_STOP}"
+        text = f"Group {group.group} stands at offset {group.offset} of {place}{why} {stop}"
         if why == said:
             text = f"The same for group {group.group}, at offset {group.offset}."
         said = why
@@ -104,7 +106,8 @@ def after_cut(tables: ClusterTables, place: TopicPartition, end: int) -> Iterato
         f", after the log's end at {end}. If the records are given up, set it back to {end}, or it may skip what is"
         " written from there on."
     )
-    yield from _resets(place, len(beyond), ((group, end, what) for group in beyond))
+    kept = "Its consumers stay stopped until then."
+    yield from _resets(place, len(beyond), ((group, end, what) for group in beyond), kept)
     if not beyond:
         yield _reset(f"Set a group back to {end} that had read past the end of {place}; it skips nothing.", place, end)
 
@@ -140,12 +143,12 @@ def after_fork(
     if doubtful:
         yield Step(f"{_names(doubtful)} read past offset {first} of {place}, and no commit says in which"
                    " history: those that did before the election go back, too.")  # fmt: skip
-    again = ""
+    miss, again = f"what is written from {first} on", ""
     if log_end is not None and log_end > first:
-        again = f" One that has read on since gets {many(log_end - first, 'offset')} twice."
+        miss, again = f"the new {first}-{log_end - 1}", " Who has read these gets them twice."
     yield Step.running(
-        f"Stop the {'other ' * bool(read)}groups above {first} (--describe lists them), and set each back to"
-        f" {first}, or it may miss what is written from {first} on.{again}",
+        f"Stop the {'other ' * bool(read)}groups above {first} (--describe lists them), set each back to {first},"
+        f" start it: it may have read what is lost, and would miss {miss}.{again}",
         "kafka-consumer-groups.sh --bootstrap-server HOST:PORT", ("--describe",), ("--all-groups",),
     ).to(GROUPS)  # fmt: skip
     yield _reset(f"Set each back to {first}.", place, first).to(f"{GROUPS}-too")
@@ -162,16 +165,16 @@ def around_gap(tables: ClusterTables, place: TopicPartition, places: Ranges) -> 
     within = groups_within(tables, place, places)
     yield from _resets(
         place, len(within), (
-            (one, one.offset, f", in the gap, and goes on at {last + 1}. If the records come back, set it back to"
-             f" {one.offset} then: it reads from there again.")
+            (one, one.offset, f", in the gap, and goes on at {last + 1}. If the records come back, stop its consumers,"
+             f" and set it back to {one.offset}.")
             for one, last in within
-        ),
+        ), "It reads from there again.",
     )  # fmt: skip
-    groups = tables.groups.of(place)
-    yield Step(
-        f"If they are gone, no group needs a reset: consumers skip them silently, and go on at {places.last + 1}."
-        f"{'' if groups else ' No file names a group there.'}"
+    text = (
+        f"If they come back, groups at {places.last + 1} or after it read them only if set back to {places.first}, and"
+        f" what follows twice. If they are gone, no group needs a reset: they skip them silently, to {places.last + 1}."
     )
+    yield Step(text) if within else _reset(text, place, places.first)
 
 
 def waiting(tables: ClusterTables, at: Mapping[TopicPartition, int]) -> Iterator[Step]:

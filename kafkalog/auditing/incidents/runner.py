@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kafkalog.auditing.incidents.aborted_transactions import aborted
 from kafkalog.auditing.incidents.cluster_tables import ClusterTables, tables_of_audit, tables_of_files
 from kafkalog.auditing.incidents.incident import EVENTS, Event, Incident, Row, Step, Subject, Words
-from kafkalog.auditing.incidents.open_transactions import AUDIT, COLLECT_AGAIN, COPY_AGAIN, OR_COPY_AGAIN
+from kafkalog.auditing.incidents.open_transactions import AUDIT, COLLECT_AGAIN, COPY_AGAIN
 from kafkalog.auditing.incidents.resume import after_fork
 from kafkalog.auditing.incidents.standing import take_groups
 from kafkalog.auditing.incidents.takes import MIXED, STORIES, Left, take
@@ -110,7 +110,7 @@ def _copied_first(incident: Incident) -> None:
 
     What the inputs lack comes before that, and so does what a running broker is asked.
     """
-    is_said = not {COPY_AGAIN, OR_COPY_AGAIN, COLLECT_AGAIN}.isdisjoint(incident.steps)
+    is_said = any(step in (COPY_AGAIN, COLLECT_AGAIN) or step.kind == "ask" for step in incident.steps)
     if is_proved(incident.certainty) or incident.kind in INFORMATIVE or is_said:
         return
     if incident.cause in ("state-partition-missing", "never-arrived"):  # another copy has no more of it
@@ -285,8 +285,8 @@ _OF_MISSED: Final = Words(
     "They never get these records, and no error; they get the others.",
     steps=(
         Step.saving("Save the records that no consumer can fetch: this loses nothing."),
-        Step("Let their owners send again those that are wanted: no Kafka command moves them."),
         Step("Find the client that wrote them, by what is in them: no batch has its name."),
+        Step("Let it send again those that are wanted: no Kafka command moves them."),
     ),
 )  # fmt: skip
 

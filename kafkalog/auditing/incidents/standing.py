@@ -14,9 +14,19 @@ from kafkalog.auditing.incidents.lost_ranges import Ranges
 from kafkalog.kafka.topic_partition import TopicPartition
 from kafkalog.quantities import listed
 
-__all__ = ["groups_said", "take_groups"]
+__all__ = ["HAVE_GROUPS", "groups_said", "take_groups"]
 
-_KINDS: Final = frozenset({"consumers-stopped", "records-lost", "records-unreadable", "start-empties"})
+HAVE_GROUPS: Final = frozenset(  # kinds of incidents
+    {
+        "consumers-stopped",
+        "copy-skewed",
+        "records-lost",
+        "records-unreadable",
+        "start-empties",
+        "transaction-torn",
+        "wrong-fate",
+    }
+)
 _WITHOUT_PLACE: Final = frozenset({"never-arrived"})  # no offset is missing: no group stands there
 _STEPS: Final = 5  # of groups, that a story tells
 _WORDS: Final = {"in": "stand there", "before": "come there", "past": "have read past it"}
@@ -26,7 +36,7 @@ def take_groups(tables: ClusterTables, incidents: Iterable[Incident]) -> None:
     """Let each incident that stops consumers or takes records name its groups, in its row and for consumers."""
     rows: dict[str, Row] = {}
     for incident in incidents:
-        if incident.kind not in _KINDS or incident.cause in _WITHOUT_PLACE:
+        if incident.kind not in HAVE_GROUPS or incident.cause in _WITHOUT_PLACE:
             continue
         rows = rows or {row["id"]: row for row in tables.findings}
         about = [rows[number] for number in incident.findings if number in rows]
@@ -69,7 +79,7 @@ def _ranges(tables: ClusterTables, incident: Incident, place: TopicPartition, fi
         return None
     if incident.cause == "log-cut-short" and incident.first_offset is not None and incident.last_offset is not None:
         return Ranges.of([(incident.first_offset, incident.last_offset)])
-    if incident.kind == "consumers-stopped":
+    if incident.kind in ("consumers-stopped", "copy-skewed"):
         starts: Mapping[str, Row] = tables.logs
         firsts = [max(row["offset"], starts.get(row["log"], {}).get("log_start_offset") or 0) for row in here]
         return Ranges.of((first, first) for first in firsts)

@@ -22,7 +22,7 @@ from kafkalog.auditing.incidents.leadership import leaderless_at
 from kafkalog.auditing.incidents.open_transactions import OTHER_BROKERS
 from kafkalog.few_of_many import OF_A_CAUSE, grouped
 from kafkalog.kafka.topic_partition import TopicPartition
-from kafkalog.quantities import age, by_number, iso, listed, many, offset_range, producer_name
+from kafkalog.quantities import by_number, iso, listed, many, offset_range, producer_name
 
 __all__ = ["torn"]
 
@@ -46,7 +46,8 @@ _WORDS: Final = {
         (
             Step.saving("Save {too} of {whose}, which read_committed consumers miss: this loses nothing."),
             Step("Find out who sent the foreign marker.{hand}"),
-            Step("Let their owner send them again, from that file: no command commits what was aborted. Who reads"
+            Step("Let their owner send them again from that file, unless it has done so: no command commits what was"
+                 " aborted.{rest} Who reads"
                  " uncommitted gets them twice.", kind="again"),
         ),
     ),
@@ -58,7 +59,7 @@ _WORDS: Final = {
         (
             Step.saving("Save {too} of {whose}, which read_committed consumers got: this loses nothing."),
             Step("Find out who sent the foreign marker.{hand}"),
-            Step("Undo them downstream, where consumers have used them: no command takes them back."),
+            Step("Undo them downstream, where consumers have used them: no command takes them back.{rest}"),
         ),
     ),
     "late-data": Words(
@@ -99,11 +100,15 @@ def torn(tables: ClusterTables, findings: list[Row], _following: list[Row]) -> I
 
 
 class _Marker(NamedTuple):
-    """A marker that no coordinator wrote: when, whether it is a COMMIT, and whether it changed what was decided."""
+    """A marker that no coordinator wrote: when, whether it is a COMMIT, and whether it changed what was decided.
+
+    It ended a transaction of `whose`.
+    """
 
     time: int
     commits: bool = False
     changed: bool = False
+    whose: str = ""
 
 
 def _foreign_markers(tables: ClusterTables, findings: list[Row]) -> list[_Marker]:
@@ -112,7 +117,10 @@ def _foreign_markers(tables: ClusterTables, findings: list[Row]) -> list[_Marker
     by_tool = (row for rows in tables.transactions.values() for row in rows if row["cause"] == "administrator-abort")
     every = {
         (TopicPartition.of(row), row["marker_offset"]): _Marker(
-            row["marker_timestamp_ms"], row["state"] == "committed", changed
+            row["marker_timestamp_ms"],
+            row["state"] == "committed",
+            changed,
+            row["transactional_id"] or producer_name(None, row["producer_id"]),
         )
         for changed, rows in ((False, by_tool), (True, filter(None, ended)))
         for row in rows
@@ -132,15 +140,16 @@ def _whose_hand(incident: Incident, foreign: Sequence[_Marker]) -> str:
         near = foreign[bisect_left(foreign, _Marker(low)) : bisect_left(foreign, _Marker(high))]
     said = ""
     if len(near) > 1:
-        harmless = sum(not one.changed for one in near)
-        what = f", {harmless} of which undid no commit (aborted by hand)" if harmless else ""
-        within = age(near[-1].time - near[0].time)
-        said = f" {len(near)} such markers came within {within}{what}: most likely one hand sent them."
+        number, harmless = len(near) - 1, [one.whose for one in near if not one.changed]
+        said = f" Most likely the same hand sent {number} more, from {iso(near[0].time)} to {iso(near[-1].time)}"
+        if harmless:
+            these = "these" if len(harmless) == number else f"{len(harmless)} of these"
+            said += f"; {these}, of {' and of '.join(dict.fromkeys(harmless[:EVENTS]))}, undid no commit"
+        said += "."
+    program = "a program that sends WriteTxnMarkers: the brokers' request log, if on, has the client"
     if any(one.commits for one in near) or incident.cause == "foreign-marker":
-        return (
-            f"{said} kafka-transactions.sh sends no COMMIT: look for a program that writes markers (WriteTxnMarkers)."
-        )
-    return f"{said} kafka-transactions.sh abort sends such, and programs that write markers (WriteTxnMarkers) do."
+        return f"{said} As kafka-transactions.sh sends no COMMIT, it was {program}."
+    return f"{said} It was kafka-transactions.sh abort or {program}."
 
 
 def _decision(tables: ClusterTables, finding: Row, row: Row | None) -> Row | None:
@@ -202,11 +211,13 @@ def _torn(tables: ClusterTables, some: list[_Ended], foreign: Sequence[_Marker])
         incident.events.append(Event.of(one)._replace(time=None if its is None else its["marker_timestamp_ms"]))
     if lost:
         incident.first_offset = incident.last_offset = None
+    parts, rest = _other_parts(tables, incident, some, decision)
     first, how = incident.first_offset, "committed" if finding["needed"] == "committed" else "aborted"
     incident.say(
         _WORDS[cause],
         hand=_whose_hand(incident, foreign),
-        parts=_other_parts(tables, incident, some, decision),
+        parts=parts,
+        rest=f" The rest of the transaction was {how}: {listed(rest)}." if rest else "",
         whose=whose,
         place="" if first is None else f" at {offset_range(first, incident.last_offset)}",
         found=finding["found"],
@@ -217,10 +228,12 @@ def _torn(tables: ClusterTables, some: list[_Ended], foreign: Sequence[_Marker])
     return incident
 
 
-def _other_parts(tables: ClusterTables, incident: Incident, some: list[_Ended], decision: Row | None) -> str:
-    """Say what became of the rest of a transaction: what came after the wrong marker, and what is elsewhere."""
+def _other_parts(
+    tables: ClusterTables, incident: Incident, some: list[_Ended], decision: Row | None
+) -> tuple[str, list[str]]:
+    """Say what became of the rest of a transaction, and where it is: after the wrong marker, and elsewhere."""
     if decision is None:
-        return ""
+        return "", []
     needed, halves = some[0][0]["needed"], []
     for finding, row in some:
         half = None if row is None else _second_half(tables, finding, row, decision)
@@ -230,8 +243,8 @@ def _other_parts(tables: ClusterTables, incident: Incident, some: list[_Ended], 
     were = "was" if sum(one["records"] for one in halves) == 1 else "were"
     cut = f" The marker cut it in two: {listed(rest)}, written after it, {were} {needed}." if rest else ""
     listing = {TopicPartition.named(name) for name in decision["partitions"] or ()}
-    others = sorted((listing & tables.replicas.keys()) - incident.partitions)
-    return cut + (f" Its part in {listed(map(str, others))} was {needed}." if others else "")
+    others = list(map(str, sorted((listing & tables.replicas.keys()) - incident.partitions)))
+    return cut + (f" Its part in {listed(others)} was {needed}." if others else ""), rest + others
 
 
 def _second_half(tables: ClusterTables, finding: Row, row: Row, decision: Row) -> Row | None:

@@ -30,6 +30,7 @@ __all__ = [
     "Verdict",
     "answered",
     "blocks",
+    "can_wait",
     "incidents_asked",
     "is_asked",
     "lost_said",
@@ -148,7 +149,7 @@ def verdict_of(
     `unread` says what could not be read, None for nothing; `noted` that there are findings. `ends` is the newest time
     (ms) in the files. Where nothing is wrong `fine` gives the word and the parts, which follow what is to be asked.
     """
-    words, parts = _worst(incidents, unread)
+    words, parts = _worst(incidents, unread, ends)
     severities = [Severity[row["severity"].upper()] for row in incidents]
     severity = max([*severities, *([Severity.NOTE] if noted else [])], default=None)
     if not words:
@@ -173,7 +174,7 @@ def answered(word: str, reasons: str, *, unread: str | None = None, counts: str 
     return Verdict(_INCOMPLETE, None, (unread,), counts=counts)
 
 
-def _worst(incidents: Sequence[Row], unread: str | None) -> tuple[list[str], list[str]]:
+def _worst(incidents: Sequence[Row], unread: str | None, ends: int | None) -> tuple[list[str], list[str]]:
     """Return the words that hold, the worst first, and the sentence's parts; nothing where nothing is wrong."""
     by_word: dict[str, list[Row]] = {}
     for row in incidents:
@@ -186,7 +187,11 @@ def _worst(incidents: Sequence[Row], unread: str | None) -> tuple[list[str], lis
     words: list[str] = [word for word in WORDS if word in by_word or (word == "BLOCKED" and stopped)]
     if not words:
         return [], []
-    said = [_SENTENCES[word](by_word.get(word, [])) for word in words if word in by_word]
+    said = [
+        _suspicious(by_word[word], ends) if word == "SUSPICIOUS" else _SENTENCES[word](by_word[word])
+        for word in words
+        if word in by_word
+    ]
     if stopped and all(map(_is_outage, by_word.get("BLOCKED", ()))):  # else others say where consumers stop
         at, before = words.index("BLOCKED"), "BLOCKED" in by_word
         of = f" of {_places(stopped)}"
@@ -214,19 +219,33 @@ def _join_stopped(by_word: dict[str, list[Row]], incidents: Sequence[Row]) -> No
 def worst_first(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return incidents in the order of the verdict's words, errors first, those that are alike one after the other.
 
-    What stops consumers at an earlier offset is first: in one partition they do not go on before that is ended.
+    What stops nobody now comes after what does. What stops consumers at an earlier offset is first: in one partition
+    they do not go on before that is ended.
     """
 
-    def order(row: Mapping[str, Any]) -> tuple[int, int, int]:
+    def order(row: Mapping[str, Any]) -> tuple[int, int, int, int]:
         offset = row["first_offset"] or 0
         is_stopped = row["kind"] == "consumers-stopped"
-        return _SEVERITIES.index(row["severity"]), WORDS.index(_word(row)), offset if is_stopped else 0
+        word = WORDS.index(_word(row))
+        first = WORDS.index("BLOCKED") if can_wait(row) else word
+        return _SEVERITIES.index(row["severity"]), first, word if first != word else -1, offset if is_stopped else 0
 
     alike: dict[tuple[str, ...], int] = {}
     every = sorted(rows, key=order)
     ranks = [alike.setdefault((row["kind"], row["cause"], row["certainty"]), len(alike)) for row in every]
-    ranked = sorted(zip(every, ranks, strict=True), key=lambda one: (*order(one[0])[:2], one[1]))
+    ranked = sorted(zip(every, ranks, strict=True), key=lambda one: (*order(one[0])[:3], one[1]))
     return [row for row, _ in ranked]
+
+
+_CAN_WAIT: Final = frozenset({"transaction-torn", "wrong-fate", "records-unreadable"})
+
+
+def can_wait(row: Row) -> bool:
+    """Say whether an incident stops nobody now: what a repair downstream mends can wait for others.
+
+    So can unreadable records at which no consumer fails now.
+    """
+    return row["kind"] in _CAN_WAIT and not row.get("offsets_waiting")
 
 
 _NUMBERS: Final = re.compile("([0-9]{1,8})(?:-([0-9]{1,8}))?")
@@ -483,10 +502,11 @@ def _torn(rows: Sequence[Row]) -> str:
     return f"{number_of(number, 'transaction')} {verb} {how} in {_places(rows)}{when}, although {but}{what}"
 
 
-def _suspicious(rows: Sequence[Row]) -> str:
+def _suspicious(rows: Sequence[Row], ends: int | None) -> str:
     waiting = [row for row in rows if row["kind"] == "consumers-stopped"]
     others = [row for row in rows if row["kind"] != "consumers-stopped"]
-    said = [f"{_held_back(waiting)}: ask the broker"] if waiting else []
+    late = _lateness(waiting, ends)
+    said = [f"{_held_back(waiting)}{'' if ':' in late else late}: ask the broker"] if waiting else []
     if len(others) == 1 and others[0]["kind"] != "wrong-fate":
         said.append(str(others[0]["title"]).removesuffix("."))
     elif others:
@@ -502,7 +522,7 @@ def _incomplete(rows: Sequence[Row]) -> str:
 
 _SENTENCES: Final = {
     "LOST": _lost, "MISSING": _missing, "DAMAGED": _damaged, "TORN": _damaged, "BLOCKED": _blocked,
-    "SUSPICIOUS": _suspicious, "INCOMPLETE": _incomplete,
+    "INCOMPLETE": _incomplete,
 }  # fmt: skip
 
 
@@ -555,7 +575,8 @@ def _lateness(rows: Sequence[Row], ends: int | None) -> str:
     """Say how long after the first decision the files end, and what it means if no marker takes so long."""
     left = (ends or 0) - min((row["since_ms"] for row in rows if row["since_ms"] is not None), default=ends or 0)
     late = ": either the copy took so long, or it hangs" if left >= LATE_MS else ""
-    return f", {age(left)} before the files end{late}" if left > 0 else ""
+    said = f"{left / 1000:.1f} s" if 100 <= left < LATE_MS else age(left)
+    return f", {said} before the files end{late}" if left > 0 else ""
 
 
 def may_wait(incidents: Sequence[Row]) -> list[str]:

@@ -27,11 +27,11 @@ def test_why_one_is_certain_and_another_is_not() -> None:
 
     assert "by these files" not in found["id-1"]
     assert (
-        ", but __transaction_state-2 ends at 2026-11-21T22:58:35.313Z here, and later records may say more. "
+        ", but __transaction_state-2 ends at 2026-11-21T22:58:35.313Z here, and its later records may say more. "
         in found["id-0"]
     )
     assert (
-        ", but __transaction_state-0 ends at 2026-11-21T22:58:37.646Z here, and later records may say more. "
+        ", but __transaction_state-0 ends at 2026-11-21T22:58:37.646Z here, and its later records may say more. "
         in found["id-2"]
     )
     assert UNKNOWN in found["producer 4"]
@@ -42,7 +42,7 @@ def test_why_one_is_certain_and_another_is_not() -> None:
     [
         (
             "k4-f-marker-leaderless", "claims-claims.77-1",
-            "claims-claims.0-10 is open from offset 11 on (24 s old, within its timeout: normal).",
+            "a transaction of claims-claims.0-10 (producer 1002) from offset 11 on (24 s old, within its timeout: normal).",
         ),
         ("confirm-marker-lost", "mk", "may have been copied before it came, if the copy took so long. It may stop"),
         ("k4-j-copied-under-load", "claims-claims.48-1", "may have been copied before it came. It may stop"),

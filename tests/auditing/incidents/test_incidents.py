@@ -411,7 +411,7 @@ def test_what_was_pending_when_the_broker_stopped_is_not_aborted() -> None:
 
     assert steps[0] == "Give them a leader: start broker 2, which led them; that loses nothing."
     assert steps[1].startswith(
-        "Wait: the coordinator ends the transactions by itself. It sends their markers again until"
+        "Wait: the coordinator ends the transactions by itself. By its records it still owes their"
     )
     assert [bool(step["command"]) for step in row["next_steps"]] == [False, False, True, False]
     assert (

@@ -58,7 +58,7 @@ def test_missing_segments_come_back_while_the_broker_is_stopped(tmp_path: Path) 
 
     assert "Look first on the disk" not in said
     assert (
-        "If the backup has the segments with offsets 3-7: stop broker 1 (an outage of all that it leads), copy their files, which it lacks, into its directory"
+        "If the backup has the segments with offsets 3-7 (…3.log): stop broker 1 (an outage of all that it leads), copy their files, which it lacks, into its directory"
         in said
     )
     assert (
@@ -72,9 +72,7 @@ def test_a_copy_of_a_running_broker_may_lack_a_file(tmp_path: Path) -> None:
     assert (
         told(tmp_path, *GAP, is_stopped=False)
         .steps[0]
-        .text.startswith(
-            f"Look first on the disk of broker 1 (here {tmp_path}/t-0): a copy made while it ran may lack a file."
-        )
+        .text.startswith(f"Look first on the disk of broker 1 (here {tmp_path}/t-0): a live copy may lack a file.")
     )
     shown = " ".join(kafkalog("txn-audit", tmp_path).text.split())
     assert shown.startswith("MISSING 5 offsets ")
@@ -102,24 +100,32 @@ def test_a_group_in_the_gap_can_come_back_for_its_records(tmp_path: Path) -> Non
     write_offsets(tmp_path, *offsets)
     incident = told(tmp_path, *GAP)
 
-    assert "Group inside stands at offset 4 of t-0, in the gap, and goes on at 8. If the records come back, set it" in (
-        texts(incident)
+    assert (
+        "Group inside stands at offset 4 of t-0, in the gap, and goes on at 8. If the records come back, stop its"
+        in (texts(incident))
     )
     assert [line.partition(" --group ")[2] for line in lines(incident, "--reset-offsets")] == [
         "inside --reset-offsets --topic t:0 --to-offset 4 --execute"
     ]
     assert incident.steps[-1].text == (
-        "If they are gone, no group needs a reset: consumers skip them silently, and go on at 8."
+        "If they come back, groups at 8 or after it read them only if set back to 3, and what follows twice."
+        " If they are gone, no group needs a"
+        " reset: they skip them silently, to 8."
     )
 
 
 @pytest.mark.parametrize(
     ("kind", "gets", "may", "then"),
     [
-        ("commit", "a COMMIT at offset 9, gives read_committed consumers", "aborted", "undo it downstream."),
+        (
+            "commit",
+            "a COMMIT at offset 9, committed",
+            "aborted",
+            "undo it downstream.",
+        ),
         (
             "abort",
-            "an ABORT at offset 9, keeps from read_committed consumers",
+            "an ABORT at offset 9, aborted",
             "committed",
             "write it again: who had read it, or reads",
         ),
@@ -132,8 +138,9 @@ def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
     before, after = GAP
     incident = told(tmp_path, before, [after[0], marker(9, 2, 1, kind)])
 
+    ended = "committed" if kind == "commit" else "aborted"
     said = (
-        f"A marker of producer 2 most likely lay there. The next one, {gets} 1 record at offset 2, which may be {may}."
+        f"1 record at offset 2 of producer 2 most likely lost its marker there: the next one, {gets} it, maybe wrongly."
     )
     assert said in incident.title
     assert f"They also {'get' if kind == 'commit' else 'miss'} 1 record at offset 2, which may be {may}." in (
@@ -142,7 +149,13 @@ def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
     assert "offset 2" not in incident.consumers.read_uncommitted
     [step] = [step for step in incident.steps if step.text.startswith("If they are gone, save offset 2; if ")]
     assert f"; if producer 2 says that it was {may}, {then}" in step.text
-    assert step.saves == (("--topic", "t"), ("--partition", 0), ("--producer-id", 2), ("--offset", "2..2"))
+    assert step.saves == (
+        ("--topic", "t"),
+        ("--partition", 0),
+        ("--producer-id", 2),
+        ("--outcome", ended),
+        ("--offset", "2..2"),
+    )
 
 
 @pytest.mark.parametrize("kind", ["commit", "abort"])
@@ -163,8 +176,9 @@ def test_where_another_record_fits_nothing_is_said_of_the_end(tmp_path: Path) ->
     log = [data(0), Batch(0, 1, 3, "plain", records=3), marker(4), data(5, sequence=3), marker(6)]
     incident = told(tmp_path, log, damaged=1)
 
-    assert "At least 2 are of producer 1. No file says when they were damaged, whose the others are, or whether" in (
-        incident.title
+    assert (
+        "At least 2 of the missing are of producer 1. No file says when they were damaged, whose the others are, or whether"
+        in (incident.title)
     )
     assert "by the marker" not in incident.title
 
@@ -182,7 +196,11 @@ PLAIN, ENDED, OPEN = (
     [
         (PLAIN, " They are of producer 7 and of no transaction. No file says when they were lost.", 4),
         (ENDED, " They are of producer 7. No file says when they were lost, or whether they were committed.", 4),
-        (OPEN, " At least 2 are of producer 7. No file says when they were lost, whose the others are, or whether", 2),
+        (
+            OPEN,
+            " At least 2 of the missing are of producer 7. No file says when they were lost, whose the others are, or whether",
+            2,
+        ),
     ],
 )
 def test_a_producer_snapshot_knows_who_wrote_last(

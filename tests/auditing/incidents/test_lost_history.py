@@ -90,7 +90,9 @@ def test_nothing_is_saved_of_what_was_aborted(tmp_path: Path) -> None:
     incident = lost(tmp_path, [*BOTH, data(3), marker(4, kind="abort")], 2, is_stopped=True)
 
     assert "1 record (1 aborted)" in incident.title
-    assert incident.steps[0].text == "Keep broker 1 down until all is saved: its start truncates offsets 3-4."
+    assert incident.steps[0].text == (
+        "Leave broker 1 down until the last step, and so what only it has: its start truncates offsets 3-4."
+    )
     assert saved(incident) == []
 
 
@@ -113,25 +115,29 @@ def test_the_old_leader_may_lead_again() -> None:
     homes = sorted((FIXTURES / "remedies" / "fork-dead-leader").glob("data-*"))
     [incident] = [one for one in incidents_of_audit(audit(homes)) if one.kept_in]
 
-    assert incident.steps[0].text.startswith("Keep broker 2 down until all is saved: its start truncates offsets 5-15.")
-    assert "from its own disk, or from here if it was down" in incident.steps[0].text
-    assert incident.steps[-1].text.startswith(
+    assert incident.steps[0].text.startswith(
+        "Leave broker 2 down until the last step, and so what only it has: its start truncates offsets 5-15."
+    )
+    assert "If it is up again, only this copy has them; else its disk may have more." in incident.steps[0].text
+    assert incident.steps[-2].text.startswith(
         "Or let broker 2 lead again instead of all this, which gives up offsets 5-8"
     )
     kinds = [step.kind for step in incident.steps]
     assert kinds.index("groups") < kinds.index("end")  # after it read_committed groups go on, and are none of these
     assert incident.steps[kinds.index("groups")].text == (
-        "Stop the groups above 5 (--describe lists them), and set each back to 5, or it may miss what is written from"
-        " 5 on. One that has read on since gets 4 offsets twice."
+        "Stop the groups above 5 (--describe lists them), set each back to 5, start it: it may have read what is lost,"
+        " and would miss the new 5-8. Who has read these gets them twice."
     )
-    assert incident.steps[-2].text == "Start broker 2: what was lost is truncated there, too."
+    assert (
+        incident.steps[-1].text == "Start broker 2, once no incident needs it: what was lost is truncated there, too."
+    )
     assert incident.steps[-3].text == (
         "Let the owners send again what was saved: offsets 3-4 if ended here, then the rest. Who had read it, or reads"
         " uncommitted, gets it twice."
     )
     assert (
         "id-q at offset 3 lost its COMMIT marker, at 7, and blocks read_committed consumers (6 offsets wait, 2 its own):"
-        " ending it loses 2 more committed, 7 in all."
+        " ending it loses these 2: 7 committed in all."
     ) in incident.title
 
 

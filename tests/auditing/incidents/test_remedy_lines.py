@@ -550,8 +550,8 @@ def test_the_runbook_has_the_plan_that_is_printed() -> None:
     """Step for step, of an example."""
     runbook = " ".join((FIXTURES.parent / "docs" / "runbook.md").read_text().split())
     facts = {
-        "records": "3 records", "who": "producer 7", "at": "at offsets 4-6", "place": "orders-0",
-        "each": "StartOffset 4 in orders-0", "else": "it has ended, or its coordinator ends it",
+        "records": "3 records", "skips": "3 records", "who": "producer 7", "at": "at offsets 4-6", "place": "orders-0",
+        "each": "StartOffset 4 in orders-0", "late": "",
     }  # fmt: skip
 
     steps = [f"{number}. {text.format_map(facts)}" for number, text in enumerate((SAVE, CHECK, END), 1)]
@@ -565,11 +565,13 @@ def test_a_plan_saves_before_it_ends_and_says_what_to_write_again() -> None:
 
     for steps in plans:
         assert [step["kind"] for step in steps] == ["save", "check", "check-too", "end", "again"]
+    only = "Only what its owner has neither aborted nor sent since."
     assert [steps[-1]["text"] for steps in plans] == [
-        "Send again? producer 3 (2 records): ask who writes to clicks-coupons.10.",
-        "Send again? payments-trades.85-0 (3 records): no, their transaction was aborted at 2026-11-21T08:55:18.079Z.",
-        "Send again? stock-trades.56-1 (1 record): ask its owner: it came after its commit of"
+        f"Send again what was ended? {only} producer 3 (2 records): ask who writes to clicks-coupons.10, as no file has its id.",
+        "Send again what was ended? payments-trades.85-0 (3 records): no, their transaction was aborted at 2026-11-21T08:55:18.079Z.",
+        f"Send again what was ended? {only} stock-trades.56-1 (1 record): ask its owner: it came after the commit of"
         " 2026-11-21T08:55:18.133Z.",
     ]
+    assert not any("a minute after" in step["text"] for steps in plans for step in steps)  # it was long ago
     parts = [row["parts"][0] for row in rows if row["kind"] == "consumers-stopped"]
     assert [part["write_again"] for part in parts] == ["ask-writers", "no", "if-missed"]

@@ -103,18 +103,23 @@ def test_a_group_past_the_end_of_a_log_that_was_cut_goes_back(tmp_path: Path) ->
 
 
 def test_groups_of_a_log_that_is_gone_begin_where_the_broker_does(tmp_path: Path) -> None:
-    """It starts an empty log: no offset is known."""
+    """It starts an empty log: no offset is known. One whose offset is deleted is stopped with them, and set, too."""
     root = materialize(FIXTURES / side_damage.CASE, tmp_path) / "data"
     topic, _, number = side_damage.LOG.rpartition("-")
     for path in (root / side_damage.LOG).glob("*.log"):
         path.unlink()
-    write_offsets(root, Write(commit_key("billing", topic, int(number)), commit_value(3)), number=44)
+    gone = commit_key("gone", topic, int(number))
+    billing = Write(commit_key("billing", topic, int(number)), commit_value(3))
+    write_offsets(root, billing, Write(gone, commit_value(2)), Write(gone, None), number=44)
     found = next(one for one in library.open(root).audit().incidents if one["cause"] == "log-missing")
 
     assert [line.partition(" --reset-offsets ")[2] for _, line in resets(found)] == [
         f"--topic {topic}:{number} --to-earliest --execute"
     ]
     assert "--group billing " in resets(found)[0][1]
+    steps = texts(found)
+    assert "Start the broker, with the consumers of billing, gone stopped, once" in steps
+    assert "Group gone has lost its offset there, 2: set it to that if the records are back, else to 0, before" in steps
 
 
 def test_what_is_skipped_names_the_transactions_around(tmp_path: Path) -> None:

@@ -204,3 +204,14 @@ def test_what_is_alike_is_one_after_the_other() -> None:
         for name, cause, offset in (("a", "data-after-marker", 5), ("b", "id-expired", 1), ("c", "data-after-marker", 0))
     ]  # fmt: skip
     assert [row["id"] for row in worst_first(rows)] == ["c", "a", "b"]
+
+
+def test_what_stops_nobody_comes_after_what_does() -> None:
+    """The first word is the worst one all the same; unreadable records at which a consumer fails now do not wait."""
+    torn = incident("transaction-torn", cause="administrator", transactions=1, first_offset=3)
+    stops = incident("consumers-stopped", cause="decided", transactions=1, first_offset=0)
+    unreadable = incident("records-unreadable", lost_records=1, first_offset=1)
+    failing = {**unreadable, "offsets_waiting": 7}
+
+    assert of({**torn, "records": 1}, stops).word == "TORN"
+    assert worst_first([torn, unreadable, stops, failing]) == [failing, stops, unreadable, torn]

@@ -221,7 +221,7 @@ def test_sequences_say_how_many_of_the_missing_offsets_are_records(tmp_path: Pat
     text = " ".join(kafkalog("txn-audit", tmp_path).text.split())
 
     assert "3 offsets (1 to 3 records)" in text
-    assert "At least 1 is of producer 1000" in text
+    assert "At least 1 of the missing is of producer 1000" in text
 
 
 @pytest.mark.parametrize("after", [data(2, 0), data(2, 2, epoch=0)], ids=["overlap", "epoch-decreasing"])

@@ -26,11 +26,11 @@ SAYS: Final = {
         "marker-missing",
         "coordinator decided to commit",
         "Save 3 records of mk ",
-        r"consumers of cf-0 at offset 0 \(4 offsets wait, 3 its own\) since 2026-11-23T04:39:32.280Z, when that was decided \(open since 04:39:32.274\)",
+        r"consumers of cf-0 at offset 0 \(4 offsets wait, 3 its own\) since 2026-11-23T04:39:32.280Z, when that was decided",
     ),
     "id-expired-after-commit": (
         "coordinator decided to commit",
-        r"^ *\d+ ERROR  .*marker is not in the log.*save its records first",
+        r"^ *\d+ ERROR  .*marker is not in the log.*save its records before the abort",
         r" +\d\. Save 3 records of mk-1 .*the abort discards what was committed",
     ),
     "several-damaged-places": (r"\b154\b", r"\b417\b", r"\b754\b", r"\b51 (records|offsets)\b"),

@@ -155,11 +155,11 @@ def test_a_commit_is_not_hidden_by_what_came_later(tmp_path: Path, later: bytes 
 
     assert hanging(tmp_path, *steps) == [("hanging", "marker-missing", "tx-1")]
     (row,) = (one for one in kafkalog.open([tmp_path]).audit().incidents if one["cause"] == "marker-missing")
-    assert "save its records first" in row["title"]
+    assert "save its records before the abort" in row["title"]
     assert [step["kind"] for step in row["next_steps"]] == PLAN
     assert (
         row["next_steps"][-1]["text"]
-        == "Send again? tx-1 (1 record): yes, from its saved file: it was committed. Who reads uncommitted gets it twice."
+        == "Send again what was ended? tx-1 (1 record): yes, from its saved file: it was committed. Who reads uncommitted gets it twice."
     )
 
 
@@ -170,7 +170,7 @@ def test_a_commit_whose_partitions_the_cleaner_took_is_saved_first(tmp_path: Pat
 
     assert "may have committed it" in row["title"]
     assert [step["kind"] for step in row["next_steps"]] == PLAN
-    assert row["next_steps"][-1]["text"].endswith("(it was most likely committed).")
+    assert row["next_steps"][-1]["text"].endswith("ask its owner, as it was most likely committed.")
 
 
 def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_data_after_the_marker_of_a_commit_was_not_committed(tmp_path: Path) -> 
     assert (row["cause"], row["first_offset"]) == ("id-expired", 2)
     assert "committed it" not in row["title"]
     assert [step["kind"] for step in row["next_steps"]] == PLAN
-    assert "came after its commit" in row["next_steps"][-1]["text"]
+    assert "came after the commit" in row["next_steps"][-1]["text"]
     assert "discards" not in row["next_steps"][0]["text"]
 
 

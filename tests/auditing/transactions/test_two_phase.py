@@ -83,7 +83,10 @@ def test_what_is_asked_is_what_is_ended(tmp_path: Path) -> None:
     ended = [line.partition(" --partition ")[2][:1] for step in plan if step.kind == "end" for line in step.commands]
 
     assert ended == ["0", "1", "3"]
-    assert "what find-hanging lists of StartOffset 0 in t-0, 0 in t-1, 0 in t-3. Leave alone" in plan[0].text
+    assert (
+        "what find-hanging lists of StartOffset 0 in t-0, 0 in t-1, 0 in t-3, a minute after the last write. If it"
+        " lists none, ask about the others." in plan[0].text
+    )
     assert plan[0].commands[1:] == (
         "kafka-transactions.sh --bootstrap-server HOST:PORT find-hanging --topic t --max-transaction-timeout 1",
     )

@@ -102,12 +102,12 @@ def test_steps_come_before_titles_and_titles_before_proof() -> None:
 def test_what_there_is_no_room_for_is_named() -> None:
     """Incidents that the told steps would end, too; and what was said for one incident is not said for the next."""
     hanging = FIXTURES / "k4-f-hanging-late-produce-tv0" / "data"
-    told_at = {width: shown(told(hanging), Sheet(width, wraps=False)) for width in (89, 100)}
+    told_at = {width: shown(told(hanging), Sheet(width, wraps=False)) for width in (90, 100)}
 
-    assert "… 3 in the same way: --incident 3" in told_at[89]
-    assert "… 3 more steps: --incident 2-4" in shown(told(ADMIN), Sheet(100, wraps=False))
+    assert "… 3 in the same way: this audit with --incident 3" in told_at[90]
+    assert "… 3 more steps: this audit with --incident 2-4" in shown(told(ADMIN), Sheet(100, wraps=False))
     assert "in the same way" not in told_at[100]
-    assert "Save all that hangs, 5 records of 2 transactions among it" in told_at[89]
+    assert "Save all that hangs, 5 records of 2 transactions among it" in told_at[90]
     assert shown(told(TORN), Sheet(100, wraps=False)).count("Find out who sent the foreign marker") == 1
 
 
@@ -119,11 +119,11 @@ def test_a_plan_of_several_says_why_they_hang() -> None:
         " transaction before it. No coordinator ends them. do 1-3: " in text
     )
     text = " ".join(shown(told(FIXTURES / "v2.8-hanging" / "data"), Sheet(100, wraps=False)).split())
-    assert "marker of the transaction before it. 1-3 may have ended after this copy. do 1-3: " in text
+    assert "before it. 1-3 may have ended, as the coordinator's records end too early here. do 1-3: " in text
 
 
 def test_what_stops_consumers_has_room_first() -> None:
-    """A repair downstream waits; the numbers are those of the list."""
+    """A repair downstream waits, and stands behind it in the list."""
     steps = [{"text": f"Step {number}.", "command": None, "kind": None} for number in range(4)]
     rest = dict.fromkeys(("until_ms", "since_clock", "kept_in", "consumers", "events"))
     rest |= {"id": "0", "cluster_id": None}
@@ -133,7 +133,7 @@ def test_what_stops_consumers_has_room_first() -> None:
     report, stream = replace(report_of(told(HEALTHY)), incidents=[torn, stops]), io.BytesIO()
     write_report(report, stream, zone=UTC, sheet=Sheet(100, wraps=False), more=lambda to: to.write(b"-\n" * 19))
 
-    assert re.findall("^ +do \\d: 1", stream.getvalue().decode(), re.MULTILINE) == ["  do 2: 1"]
+    assert re.findall("^ +do \\d: 1.*$", stream.getvalue().decode(), re.MULTILINE) == ["  do 1: 1. Step 0."]
 
 
 def test_no_lesser_incident_is_told_before_the_worst() -> None:
@@ -148,7 +148,7 @@ def test_no_lesser_incident_is_told_before_the_worst() -> None:
     text = stream.getvalue().decode()
 
     assert "1. First 0." in text
-    assert "more steps: --incident 1" in text
+    assert "more steps: this audit with --incident 1" in text
     assert "do 2" not in text
 
 
