@@ -120,8 +120,8 @@ class Step(NamedTuple):
     """What to do, and the command that does it.
 
     One that `saves` records of its incident has the filters of its command, and in `place` what these leave, nothing
-    for all: the incident's id, the directories and the file's name come when the row is made. `kind` is what it is in a
-    plan that several incidents may have.
+    for all: the incident's id, the directories and the file's name come when the row is made. Records `beside` those
+    that the incident is about have no use for its id. `kind` is what it is in a plan that several incidents may have.
     """
 
     text: str
@@ -129,6 +129,7 @@ class Step(NamedTuple):
     saves: tuple[tuple[object, ...], ...] | None = None
     place: tuple[object, ...] = ()
     kind: str | None = None
+    beside: bool = False
 
     @classmethod
     def running(cls, text: str, program: str, *arguments: str | tuple[object, ...], files: str = "") -> Step:
@@ -160,7 +161,7 @@ class Step(NamedTuple):
         return Step.running(
             self.text,
             "kafkalog extract",
-            ("--incident", incident_id),
+            *((("--incident", incident_id),) if not self.beside else ()),
             *self.saves,
             output,
             *dict.fromkeys(map(given_again, directories)),

@@ -538,7 +538,7 @@ def _before(row: Row, places: Ranges) -> tuple[str, int]:
 def _ask_how_ended(row: Row, places: Ranges) -> Step:
     """Return how to find out whether data before a gap ended as its own marker, which is missing, would have ended it.
 
-    Its records are there.
+    Its records are there, and are none of those that the incident is about.
     """
     last = _before(row, places)[1]
     they, them = ("it was", "it") if last == row["first_offset"] else ("they were", "them")
@@ -551,7 +551,7 @@ def _ask_how_ended(row: Row, places: Ranges) -> Step:
         ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
         ("--outcome", row["state"]), ("--offset", f"{row['first_offset']}..{last}"),
         place=(row["topic"], row["partition"], row["first_offset"]),
-    )  # fmt: skip
+    )._replace(beside=True)  # fmt: skip
 
 
 def _who(row: Row) -> str:
