@@ -153,6 +153,7 @@ def test_data_whose_own_marker_is_missing_may_have_ended_otherwise(
     line = step.of(incident.id, incident.directories).command
     assert line is not None
     *words, _ = shlex.split(line)[1:]
+    assert "--incident" not in words  # it is about other offsets
     saved = kafkalog(*words[: words.index("-o")], tmp_path, "--format", "ndjson")
     assert [(one["producer_id"], one["offset"]) for one in map(json.loads, saved.out.decode().splitlines())] == [(2, 2)]
 
