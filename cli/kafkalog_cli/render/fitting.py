@@ -102,7 +102,7 @@ class Fitting:
         urgent = sorted(every, key=lambda one: can_wait(self.rows[one.places[0]]))[:_STORIES]
         for number, story in enumerate(urgent, 1):
             self._take(story, others=len(urgent) - number)
-            if not self.stories:  # no other one is told before the most urgent
+            if not self.stories:  # the most urgent incident does not fit: no other one takes its room
                 return self._cut(story.places[0])
         if not self.stories and self.rows:
             return self._cut(0)
@@ -187,7 +187,9 @@ class Fitting:
             steps = [lines, self._left(f"… {more}", story.places)]
         yield from chain(*steps)
         if story.others:
-            is_asked = any(step["kind"] == "ask" for place in story.others for step in self.rows[place]["next_steps"])
+            is_asked = any(
+                step.get("kind") == "ask" for place in story.others for step in self.rows[place]["next_steps"]
+            )
             how = "may hang; to ask, and to end them" if is_asked else "in the same way"
             yield from self._left(f"… {numbers_of(story.others)} {how}", story.others)
 

@@ -123,22 +123,20 @@ def abort_steps(tables: ClusterTables, every: list[Open], *, alone: bool = False
 
 
 def skipped(parts: Sequence[Mapping[str, Any]]) -> str:
-    """Say how many records of parts an abort skips, how many of these are a committed transaction's, or may be."""
+    """Say how many records of parts an abort skips, and how many of these are committed, or may be missed."""
     known = [part for part in parts if part["records"]]
     number = sum(part["records"] for part in known)
     fates = grouped(known, _fate)
     counts = {fate: sum(part["records"] for part in some) for fate, some in fates.items() if fate}
     if [*counts.values()] == [number]:
-        return {
-            "committed": many(number, "committed record"),
-            "to send again": f"{many(number, 'record')} to send again",
-            "of unknown fate": f"{many(number, 'record')} of unknown fate",
-        }[min(counts)]
+        (fate,) = counts
+        return many(number, "committed record") if fate == "committed" else f"{many(number, 'record')} {fate}"
     apart = ", ".join(f"{count} {fate}" for fate, count in counts.items())
     return f"{many(number, 'record')}{f' ({apart})' if apart else ''}"
 
 
 def _fate(part: Mapping[str, Any]) -> str:
+    """Say what an abort of a part costs, nothing for what was to be aborted."""
     if part["fate"] == "committed":
         return "committed"
     again = part.get("write_again")

@@ -138,9 +138,11 @@ class Step(NamedTuple):
         return cls(text if line is not None else f"{text} {described(program, *arguments)}.", line)
 
     @classmethod
-    def saving(cls, text: str, *filters: tuple[object, ...], place: tuple[object, ...] = ()) -> Step:
-        """Make a step that writes the records of its incident to a file, those that the filters leave."""
-        return cls(text, saves=filters, place=place, kind="save")
+    def saving(
+        cls, text: str, *filters: tuple[object, ...], place: tuple[object, ...] = (), beside: bool = False
+    ) -> Step:
+        """Make a step that writes the records of its incident to a file, or those `beside` them, by the filters."""
+        return cls(text, saves=filters, place=place, kind="save", beside=beside)
 
     def to(self, kind: str) -> Step:
         """Return it as a step of this kind."""

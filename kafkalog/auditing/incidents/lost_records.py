@@ -550,8 +550,8 @@ def _ask_how_ended(row: Row, places: Ranges) -> Step:
         f" {then}.",
         ("--topic", row["topic"]), ("--partition", row["partition"]), ("--producer-id", row["producer_id"]),
         ("--outcome", row["state"]), ("--offset", f"{row['first_offset']}..{last}"),
-        place=(row["topic"], row["partition"], row["first_offset"]),
-    )._replace(beside=True)  # fmt: skip
+        place=(row["topic"], row["partition"], row["first_offset"]), beside=True,
+    )  # fmt: skip
 
 
 def _who(row: Row) -> str:

@@ -123,7 +123,7 @@ def test_a_plan_of_several_says_why_they_hang() -> None:
 
 
 def test_what_stops_consumers_has_room_first() -> None:
-    """A repair downstream waits, and stands behind it in the list."""
+    """A repair downstream can wait: its incident comes second."""
     steps = [{"text": f"Step {number}.", "command": None, "kind": None} for number in range(4)]
     rest = dict.fromkeys(("until_ms", "since_clock", "kept_in", "consumers", "events"))
     rest |= {"id": "0", "cluster_id": None}
@@ -134,6 +134,19 @@ def test_what_stops_consumers_has_room_first() -> None:
     write_report(report, stream, zone=UTC, sheet=Sheet(100, wraps=False), more=lambda to: to.write(b"-\n" * 19))
 
     assert re.findall("^ +do \\d: 1.*$", stream.getvalue().decode(), re.MULTILINE) == ["  do 1: 1. Step 0."]
+
+
+def test_steps_that_somebody_else_wrote_have_no_kind() -> None:
+    """What there is no room for is named all the same."""
+    rest = dict.fromkeys(("until_ms", "since_clock", "kept_in", "consumers", "events")) | {"cluster_id": None}
+    rows = [
+        row(title=f"{at}.", id=str(at), next_steps=[{"text": "Look.", "command": f"look {at}"}], **rest)
+        for at in range(6)
+    ]
+    report, stream = replace(report_of(told(HEALTHY)), incidents=rows), io.BytesIO()
+    write_report(report, stream, zone=UTC, sheet=Sheet(100, wraps=False), more=lambda to: to.write(b"-\n" * 20))
+
+    assert "… 4-6 in the same way: this audit with --incident 4-6" in stream.getvalue().decode()
 
 
 def test_no_lesser_incident_is_told_before_the_worst() -> None:
